@@ -1,0 +1,3 @@
+from emberlog.cli import main
+
+main()

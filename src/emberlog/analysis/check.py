@@ -1,0 +1,205 @@
+"""From the syntax tree to the checked program, or to one error with every mistake.
+
+The passes, each in a module of its own: `parameters` and `calls` look at the text; `names` resolves predicates and
+types; `normalize` makes rules with one head and one conjunction; `strata` finds the recursive components; `iteration`
+takes iteration indexes out; `safety` orders bodies; `infer` and `elaborate` type them; `verdicts` judges aggregates
+inside recursion. A pass leaves out the rules in which an earlier one found a mistake, so that one mistake is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from emberlog.analysis.aggregates import aggregates_of
+from emberlog.analysis.calls import check_calls
+from emberlog.analysis.draft import Draft, Fact
+from emberlog.analysis.elaborate import elaborate, elaborate_fact, elaborate_goal
+from emberlog.analysis.infer import Columns, infer
+from emberlog.analysis.iteration import check_ends, check_results, end_of, take_out_indexes
+from emberlog.analysis.layout import Layout
+from emberlog.analysis.names import Catalog, resolve, step_index
+from emberlog.analysis.normalize import fold, normalize
+from emberlog.analysis.parameters import missing_parameters, substitute
+from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Signature, Verdict
+from emberlog.analysis.safety import make_safe
+from emberlog.analysis.signatures import make_signatures
+from emberlog.analysis.strata import Part, check_strata, invents, parts
+from emberlog.analysis.verdicts import examine
+from emberlog.diagnostics import Diagnostic, Label, ProgramError
+from emberlog.syntax.nodes import Directive, Goal, Program, Until
+from emberlog.types import Value
+
+
+def check(
+    program: Program,
+    catalog: Catalog | None = None,
+    params: Mapping[str, Value] | None = None,
+    *,
+    naive: bool = False,
+    require_sources: bool = True,
+) -> CheckedProgram:
+    """The program, checked.
+
+    `catalog` has the registered sources, `params` the values of parameters. `naive` lets aggregates that are not known
+    to be right inside recursion be evaluated naively. Without `require_sources` a predicate that nothing defines is
+    taken for a base relation of unknown types.
+    """
+    checked = _analyse(program, catalog or {}, params or {}, require_sources)
+    refused = [] if naive else [found for part in checked.components for found in _refused(part)]
+    if refused:
+        raise ProgramError(refused)
+    return checked
+
+
+def check_aggregates(
+    program: Program,
+    catalog: Catalog | None = None,
+    params: Mapping[str, Value] | None = None,
+) -> tuple[Verdict, ...]:
+    """The verdicts on all aggregates inside recursion, refuted ones too. Sources need not be registered."""
+    checked = _analyse(program, catalog or {}, params or {}, require_sources=False)
+    return tuple(verdict for component in checked.components for verdict in component.verdicts)
+
+
+class _Mistakes:
+    """What was found so far, and the numbers of the items that later passes leave out."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self.broken: set[int] = set()
+
+    def add(self, found: Iterable[Diagnostic], broken: Iterable[int] = ()) -> None:
+        self.found.extend(found)
+        self.broken.update(broken)
+
+    def add_numbered(self, found: Iterable[tuple[int, Diagnostic]]) -> None:
+        for number, diagnostic in found:
+            self.add([diagnostic], [number])
+
+
+def _analyse(
+    written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool
+) -> CheckedProgram:
+    mistakes = _Mistakes()
+    program = substitute(written, params)
+    mistakes.add_numbered(check_calls(program))
+    normal = normalize(program, skip=frozenset(mistakes.broken))
+    mistakes.add(normal.found, normal.broken)
+    mistakes.add_numbered(missing_parameters(program, params))
+    scope, found = resolve(program, catalog, require_sources)
+    mistakes.add(found, scope.broken)
+
+    written_parts = parts(normal.drafts)
+    mistakes.add(check_strata(written_parts))
+    mistakes.add(check_ends(written_parts, normal.ends))
+    sound_facts = [fact for fact in normal.facts if fact.item not in mistakes.broken]
+    sound_parts = parts(draft for draft in normal.drafts if draft.item not in mistakes.broken)
+    iterated = take_out_indexes(sound_parts, sound_facts, normal.ends, scope.predicates)
+    aggregates, found = aggregates_of(iterated.drafts)
+    mistakes.add([*iterated.found, *found])
+
+    # A broken rule that counts rounds would only be told that its index is not bound.
+    broken = (d for d in normal.drafts if d.item in mistakes.broken and step_index(d.arguments) is None)
+    mistakes.add(mistake for draft in broken for mistake in make_safe(draft)[1])
+    safe = [make_safe(draft) for draft in iterated.drafts]
+    mistakes.add(mistake for _, unsafe in safe for mistake in unsafe)
+    layout = Layout(scope.predicates, iterated.indexed, sound_parts)
+    mistakes.add_numbered(check_results((draft for draft, _ in safe), layout))
+    whole = [draft for draft, unsafe in safe if not unsafe and draft.item not in mistakes.broken]
+
+    whole_parts = parts(whole)
+    columns = infer(whole_parts, iterated.facts, layout, tolerant=bool(mistakes.found) or not require_sources)
+    rules, rows, goals, found = _elaborated(program, whole, iterated.facts, columns, layout)
+    mistakes.add(found)
+    if mistakes.found:
+        raise ProgramError(_in_order(mistakes.found))
+
+    signatures = make_signatures(scope, columns, layout, whole, aggregates)
+    components = tuple(
+        _component(part, rules, signatures, rows, end_of(part.predicates, normal.ends), iterated.indexed)
+        for part in whole_parts
+    )
+    directives = tuple(item for item in program.items if isinstance(item, Directive))
+    return CheckedProgram(signatures, rows, components, directives, goals, scope.warnings)
+
+
+def _elaborated(
+    program: Program, drafts: Iterable[Draft], facts: Iterable[Fact], columns: Columns, layout: Layout
+) -> tuple[dict[int, CoreRule], dict[str, tuple[tuple[Value, ...], ...]], tuple[Goal, ...], list[Diagnostic]]:
+    """Rules, facts and goals with every conversion written out, and the type conflicts in them."""
+    rules: dict[int, CoreRule] = {}
+    rows: dict[str, dict[tuple[Value, ...], None]] = {}
+    goals: list[Goal] = []
+    found: list[Diagnostic] = []
+    for draft in drafts:
+        rules[draft.id], mistakes = elaborate(draft, columns)
+        found += mistakes
+    for fact in facts:
+        values, mistakes = elaborate_fact(fact, columns)
+        rows.setdefault(fact.predicate, {})[values] = None
+        found += mistakes
+    for item in program.items:
+        if isinstance(item, Goal) and item.atom.predicate in layout.predicates:
+            goal, mistakes = _goal(item, columns, layout)
+            goals.append(goal)
+            found += mistakes
+    return rules, {name: tuple(values) for name, values in rows.items()}, tuple(goals), found
+
+
+def _goal(goal: Goal, columns: Columns, layout: Layout) -> tuple[Goal, list[Diagnostic]]:
+    atom = replace(goal.atom, arguments=tuple(fold(argument) for argument in goal.atom.arguments))
+    given, wanted = len(atom.arguments), layout.arity(atom.predicate)
+    if given != wanted:
+        message = f"`{atom.predicate}` has {wanted} column{'' if wanted == 1 else 's'}, not {given}"
+        defined = layout.predicates[atom.predicate].span
+        return goal, [Diagnostic("E0202", message, (Label(atom.span), Label(defined, "defined here")))]
+    return elaborate_goal(replace(goal, atom=atom), columns)
+
+
+def _component(
+    part: Part,
+    rules: Mapping[int, CoreRule],
+    signatures: Mapping[str, Signature],
+    facts: Mapping[str, tuple[tuple[Value, ...], ...]],
+    until: Until | None,
+    indexed: Mapping[str, bool],
+) -> Component:
+    own = tuple(rules[draft.id] for draft in part.drafts)
+    if not part.recursive:
+        return Component(part.predicates, own, False, "", "once")
+    new_values = invents(own, part.predicates)
+    judged = examine(part.predicates, own, signatures, facts, until, new_values)
+    is_indexed = part.predicates[0] in indexed
+    by_deltas = not is_indexed and not judged.spills and all(verdict.holds for verdict in judged.verdicts)
+    return Component(
+        part.predicates,
+        own,
+        True,
+        part.shape,
+        "delta" if by_deltas else "naive",
+        judged.verdicts,
+        is_indexed,
+        is_indexed and indexed[part.predicates[0]],
+        until,
+        new_values,
+    )
+
+
+def _refused(component: Component) -> Iterable[Diagnostic]:
+    """The aggregates that may not be evaluated: not known to be right, and without an iteration index."""
+    for verdict in component.verdicts:
+        if verdict.holds or component.indexed:
+            continue
+        refuted = verdict.status == "refuted"
+        how = "is wrong" if refuted else "is not known to be right"
+        message = f"`{verdict.aggregate}` of `{verdict.predicate}` {how} inside recursion: {verdict.reason}"
+        example = f"counter-example: {verdict.counterexample}" if verdict.counterexample else "no proof was found"
+        help = f"{example}; an iteration index (`p(i+1, ..) :- p(i, ..)`) or naive=True evaluates it round by round"
+        yield Diagnostic("E0505" if refuted else "E0506", message, (Label(verdict.span),), help)
+
+
+def _in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Each mistake once, in the order of the text."""
+    unique = dict.fromkeys(found)
+    return sorted(unique, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else -1)

@@ -1,0 +1,167 @@
+"""The functions and operators of the language: how many arguments they take, of which types, and what can fail.
+
+`FUNCTIONS` is the table. The narrowing calls (`int8` ... `float32`) are no functions of the language: the analysis
+puts them where a value enters a column of a sized type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Collect, Constant, Parameter, Term, Variable
+from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
+
+
+class Family(Enum):
+    """What the arguments of a function must be; all of one type but for ANY."""
+
+    NUMERIC = "numbers"
+    INTEGER = "whole numbers"
+    LOGICAL = "numbers or booleans"
+    SAME = "of one type"
+    ANY = "of any type"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of `least` to `most` arguments (None: any number).
+
+    `parameters` is a family, or the type of each argument, of which the last repeats. `result` is None where it is the
+    type that the arguments share.
+    """
+
+    least: int
+    most: int | None
+    parameters: Family | tuple[Type, ...]
+    result: Type | None = None
+
+    def takes(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    @property
+    def arity(self) -> str:
+        """How many arguments, in words."""
+        if self.most is None:
+            return f"at least {self.least} arguments"
+        if self.least == self.most:
+            return f"{self.least} argument{'s' if self.least != 1 else ''}"
+        return f"{self.least} or {self.most} arguments"
+
+
+_UNARY = Function(1, 1, Family.NUMERIC)
+_BINARY = Function(2, 2, Family.NUMERIC)
+_REAL = Function(1, 1, (FLOAT,), FLOAT)
+_BITS = Function(2, 2, Family.INTEGER)
+
+# The step of a range that gives none: 1, or -1 where it goes down. No program can call it.
+DEFAULT_STEP = "#step"
+
+FUNCTIONS: Mapping[str, Function] = {
+    **dict.fromkeys(("+", "-", "*", "/", "%", "^", "pow"), _BINARY),
+    **dict.fromkeys(("neg", "abs", "relu"), _UNARY),
+    "clip": Function(3, 3, Family.NUMERIC),
+    **dict.fromkeys(("min", "max"), Function(2, None, Family.SAME)),
+    **dict.fromkeys(("exp", "log", "sqrt", "tanh"), _REAL),
+    "ord": Function(1, 1, (SYMBOL,), NUMBER),
+    "cat": Function(2, None, (SYMBOL,), SYMBOL),
+    "strlen": Function(1, 1, (SYMBOL,), NUMBER),
+    "substr": Function(3, 3, (SYMBOL, NUMBER, NUMBER), SYMBOL),
+    **dict.fromkeys(("contains", "match"), Function(2, 2, (SYMBOL,), BOOL)),
+    "to_number": Function(1, 1, Family.ANY, NUMBER),
+    "to_string": Function(1, 1, Family.ANY, SYMBOL),
+    "to_float": Function(1, 1, Family.ANY, FLOAT),
+    "to_unsigned": Function(1, 1, Family.ANY, UNSIGNED),
+    "range": Function(2, 3, Family.NUMERIC),
+    DEFAULT_STEP: Function(2, 2, Family.NUMERIC),
+    **dict.fromkeys(("band", "bor", "bxor", "bshl", "bshr"), _BITS),
+    "bnot": Function(1, 1, Family.INTEGER),
+    **dict.fromkeys(("land", "lor"), Function(2, 2, Family.LOGICAL)),
+    "lnot": Function(1, 1, Family.LOGICAL),
+}
+
+NARROWING: Mapping[str, Type] = {
+    **{f"int{bits}": Type("number", bits) for bits in (8, 16, 32)},
+    **{f"uint{bits}": Type("unsigned", bits) for bits in (8, 16, 32)},
+    "float32": Type("float", 32),
+}
+
+_CHECKED_ON_INTEGERS = frozenset({"+", "-", "*", "neg", "abs", "^"})
+_CONVERSIONS = {"to_number": "number", "to_unsigned": "unsigned"}
+
+
+def type_of(term: Term, types: Mapping[str, Type]) -> Type:
+    """The type of an elaborated term, given the types of its variables."""
+    match term:
+        case Variable(name):
+            return types[name]
+        case Constant():
+            return constant_type(term)
+        case Call(function, arguments):
+            if function in NARROWING:
+                return NARROWING[function]
+            result = FUNCTIONS[function].result
+            return type_of(arguments[0], types).wide if result is None else result
+        case Aggregate(function, arguments):
+            inner = type_of(arguments[-1], types)
+            return aggregate_type(function, inner)
+        case Anonymous() | Parameter() | Collect():
+            raise ValueError(f"not an elaborated term: {term}")
+        case _:
+            assert_never(term)
+
+
+def constant_type(constant: Constant) -> Type:
+    """The type of an elaborated constant."""
+    match constant.value:
+        case bool():
+            return BOOL
+        case int():
+            return UNSIGNED if constant.kind == "unsigned" else NUMBER
+        case float():
+            return FLOAT
+        case str():
+            return {"date": DATE, "timestamp": TIMESTAMP}.get(constant.kind, SYMBOL)
+        case _:
+            assert_never(constant.value)
+
+
+def aggregate_type(function: str, argument: Type) -> Type:
+    """The type of an aggregate over values of type `argument`."""
+    match function:
+        case "count" | "countd":
+            return NUMBER
+        case "avg":
+            return FLOAT
+        case "sum" if argument.kind == "decimal":
+            return Type("decimal", precision=38, scale=argument.scale)
+        case _:
+            return argument.wide
+
+
+def fallible(term: Term, types: Mapping[str, Type]) -> bool:
+    """Can this elaborated term have no value for some values of its variables?"""
+    match term:
+        case Call(function, arguments):
+            if any(fallible(argument, types) for argument in arguments):
+                return True
+            return _fails(function, type_of(arguments[0], types))
+        case Aggregate(_, arguments):
+            return any(fallible(argument, types) for argument in arguments)
+        case _:
+            return False
+
+
+def _fails(function: str, operand: Type) -> bool:
+    """Can `function` fail on operands of this type?"""
+    if function in ("/", "%", "log", "sqrt"):
+        return True
+    if function in _CHECKED_ON_INTEGERS:
+        return operand.is_integer
+    if function in _CONVERSIONS:
+        return operand.kind not in (_CONVERSIONS[function], "bool")
+    if function == "to_float":
+        return operand.kind == "symbol"
+    return function in NARROWING and NARROWING[function].is_integer

@@ -1,0 +1,294 @@
+"""Type inference: the types of columns and of the variables of rules.
+
+Components are typed in the order of evaluation. Within one, the rules feed the columns of their heads until nothing
+changes, in the order unknown < integer literal < number < float, literal < unsigned; a literal that met nothing else is
+a number then. A declared or registered type is never changed. Conflicts are not reported here: `elaborate` finds them,
+with the final types, when it converts every term to what its place wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from emberlog.analysis.draft import Draft, Fact
+from emberlog.analysis.functions import FUNCTIONS, NARROWING, aggregate_type
+from emberlog.analysis.layout import Layout
+from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
+from emberlog.analysis.strata import Part
+from emberlog.analysis.terms import operands
+from emberlog.diagnostics import Label
+from emberlog.source import NOWHERE
+from emberlog.syntax.nodes import Aggregate, Call, Constant, Term, Variable
+from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
+
+LITERAL = Type("number", bits=0)
+"""The type of a whole number in the text: it becomes what its place wants."""
+
+Guess = Type | None
+"""A type, or None as long as nothing is known."""
+
+
+def show(type: Type) -> str:
+    """The type for a message."""
+    return "number" if type == LITERAL else str(type)
+
+
+def fit(left: Guess, right: Guess) -> Guess:
+    """The type in which values of both meet; None if there is none, or nothing is known."""
+    if left is None or right is None:
+        return left or right
+    if left.kind == right.kind:
+        if left.kind == "decimal":
+            return _decimal(left, right)
+        return LITERAL if left == right == LITERAL else left.wide
+    kinds = {left.kind, right.kind}
+    if "float" in kinds and kinds <= {"float", "number", "unsigned"}:
+        return FLOAT
+    if LITERAL in (left, right) and "unsigned" in kinds:
+        return UNSIGNED
+    return None
+
+
+def _decimal(left: Type, right: Type) -> Type:
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return Type("decimal", precision=min(38, whole + scale), scale=scale)
+
+
+def literal_type(constant: Constant) -> Type:
+    """The type of a constant as written."""
+    match constant.value:
+        case bool():
+            return BOOL
+        case int():
+            return UNSIGNED if constant.kind == "unsigned" else LITERAL
+        case float():
+            return FLOAT
+        case _:
+            return {"date": DATE, "timestamp": TIMESTAMP}.get(constant.kind, SYMBOL)
+
+
+def term_type(term: Term, types: Mapping[str, Guess]) -> Guess:
+    """The type of a term that is not elaborated yet, as far as it is known."""
+    match term:
+        case Variable(name):
+            return types.get(name)
+        case Constant():
+            return literal_type(term)
+        case Call(function, arguments):
+            if function in NARROWING:
+                return NARROWING[function].wide
+            return FUNCTIONS[function].result or common(term_type(argument, types) for argument in arguments)
+        case Aggregate(function, arguments):
+            inner = term_type(arguments[-1], types)
+            if inner is None:
+                return aggregate_type(function, FLOAT) if function in ("count", "countd", "avg") else None
+            return inner if inner == LITERAL and function in ("min", "max", "sum") else aggregate_type(function, inner)
+        case _:
+            return None
+
+
+def common(types: Iterable[Guess]) -> Guess:
+    """The type in which these meet; what conflicts is left out."""
+    result: Guess = None
+    for type in types:
+        result = fit(result, type) or result
+    return result
+
+
+# --- variables of a rule ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Columns:
+    """The types of columns as inferred so far, and the place that gave each its type."""
+
+    layout: Layout
+    types: dict[tuple[str, int], Guess] = field(default_factory=dict)
+    places: dict[tuple[str, int], Label] = field(default_factory=dict)
+
+    def of(self, reader: str, name: str, position: int) -> tuple[Guess, Label]:
+        """Type and place of the column that an argument of `name` in a rule of `reader` stands for."""
+        key = (name, position + self.layout.shift(reader, name))
+        return self.types.get(key), self.places.get(key, Label(NOWHERE))
+
+
+@dataclass
+class Variables:
+    """The types of a rule's variables, the place that gave each its type, and those that come from an atom."""
+
+    types: dict[str, Guess] = field(default_factory=dict)
+    places: dict[str, Label] = field(default_factory=dict)
+    matched: set[str] = field(default_factory=set)
+
+
+def matches(body: Iterable[Literal]) -> Iterator[Match]:
+    """The positive atoms of a body, those inside of aggregates too."""
+    for literal in body:
+        if isinstance(literal, Match):
+            yield literal
+        elif isinstance(literal, Gather):
+            for inner in literal.bodies:
+                yield from matches(inner)
+
+
+def variables_of(draft: Draft, columns: Columns, chosen: Mapping[str, Type] | None = None) -> Variables:
+    """The types of the variables, as the atoms and then the equations give them; `chosen` are decided already."""
+    found = Variables(dict(chosen or {}))
+    for atom in matches(draft.body):
+        for position, argument in enumerate(atom.arguments):
+            if not isinstance(argument, Variable):
+                continue
+            type, _ = columns.of(draft.predicate, atom.predicate, position)
+            found.matched.add(argument.name)
+            if type is not None:
+                found.places.setdefault(
+                    argument.name, Label(argument.span, f"`{argument.name}` is a {show(type)} here")
+                )
+                known = found.types.get(argument.name)
+                found.types[argument.name] = fit(known, type.wide if type != LITERAL else type) or known
+    _bind(draft.body, found, chosen or {})
+    return found
+
+
+def _bind(body: Iterable[Literal], found: Variables, chosen: Mapping[str, Type]) -> None:
+    for literal in body:
+        match literal:
+            case Bind(variable, term):
+                type = term_type(term, found.types)
+            case Spread(variable, start, stop, step):
+                type = common(term_type(term, found.types) for term in (start, stop, step))
+            case Gather(variable, function, target, bodies):
+                for inner in bodies:
+                    _bind(inner, found, chosen)
+                type = NUMBER if target is None else term_type(Aggregate(function, (target,)), found.types)
+            case Match() | Absent() | Filter():
+                continue
+        if variable not in found.matched and variable not in chosen:
+            found.types[variable] = type
+            found.places[variable] = Label(literal.span, f"`{variable}` gets its value here")
+
+
+def settled(draft: Draft, columns: Columns) -> Variables:
+    """The final types: a variable that only literals gave a value becomes what its places want, or a number."""
+    chosen: dict[str, Type] = {}
+    while True:
+        found = variables_of(draft, columns, chosen)
+        open = [name for name, type in found.types.items() if type == LITERAL]
+        if not open:
+            return found
+        wanted = _wants(draft, found, columns)
+        picked = {name: _pick(wanted[name]) for name in open if name in wanted}
+        chosen |= picked or dict.fromkeys(open, NUMBER)
+
+
+def _pick(wanted: Iterable[Type]) -> Type:
+    kinds = {type.kind for type in wanted}
+    return UNSIGNED if "unsigned" in kinds else NUMBER if "number" in kinds else FLOAT if "float" in kinds else NUMBER
+
+
+def _wants(draft: Draft, found: Variables, columns: Columns) -> dict[str, list[Type]]:
+    """What the places of variables with the type LITERAL want them to be."""
+    wanted: dict[str, list[Type]] = {}
+
+    def push(term: Term, want: Guess) -> None:
+        match term:
+            case Variable(name) if want is not None and want != LITERAL and found.types.get(name) == LITERAL:
+                wanted.setdefault(name, []).append(want)
+            case Call(function, arguments):
+                inner = common(term_type(argument, found.types) for argument in arguments)
+                if inner == LITERAL and want is not None and want.kind == "unsigned":
+                    inner = want
+                for argument in arguments:
+                    push(argument, inner if FUNCTIONS[function].result is None else None)
+            case _:
+                pass
+
+    def walk_body(body: Iterable[Literal]) -> None:
+        for literal in body:
+            match literal:
+                case Bind(variable, term):
+                    push(term, found.types.get(variable))
+                case Filter(condition):
+                    meeting = common(term_type(term, found.types) for term in operands(condition))
+                    for term in operands(condition):
+                        push(term, meeting)
+                case Gather(variable, target=target, bodies=bodies):
+                    if target is not None:
+                        push(target, found.types.get(variable))
+                    for inner in bodies:
+                        walk_body(inner)
+                case Spread(variable, start, stop, step):
+                    for term in (start, stop, step):
+                        push(term, found.types.get(variable))
+                case Match(predicate, arguments) | Absent(predicate, arguments):
+                    for position, term in enumerate(arguments):
+                        push(term, columns.of(draft.predicate, predicate, position)[0])
+
+    walk_body(draft.body)
+    for position, argument in enumerate(draft.arguments):
+        column, _ = columns.of(draft.predicate, draft.predicate, position)
+        terms = argument.arguments[-1:] if isinstance(argument, Aggregate) else (argument,)
+        for term in terms:
+            push(term, column)
+    return wanted
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def infer(parts: Iterable[Part], facts: Iterable[Fact], layout: Layout, *, tolerant: bool) -> Columns:
+    """The types of all columns. A `tolerant` inference leaves unknown what nothing determines."""
+    columns = Columns(layout)
+    fixed: set[tuple[str, int]] = set()
+    for name, predicate in layout.predicates.items():
+        for position, type in enumerate(layout.types(name)):
+            columns.types[name, position] = type
+            if type is not None or predicate.types:
+                fixed.add((name, position))
+            if predicate.places:
+                place = predicate.places[position - layout.arity(name)]
+                columns.places[name, position] = Label(place, f"declared {type}")
+    for fact in facts:
+        for position, constant in enumerate(fact.arguments):
+            _feed(columns, fixed, (fact.predicate, position), literal_type(constant), constant)
+    derived = {name for part in parts for name in part.predicates}
+    _close(columns, [key for key in columns.types if key[0] not in derived], tolerant)
+    for part in parts:
+        while any([_feed_head(draft, columns, fixed) for draft in part.drafts]):
+            pass
+        keys = [(name, position) for name in part.predicates for position in range(layout.arity(name))]
+        _close(columns, keys, tolerant)
+        while any([_feed_head(draft, columns, fixed) for draft in part.drafts]):
+            pass
+    return columns
+
+
+def _feed_head(draft: Draft, columns: Columns, fixed: set[tuple[str, int]]) -> bool:
+    """Joins the types of a rule's head into its columns. Says whether something changed."""
+    found = variables_of(draft, columns)
+    shift = columns.layout.shift(draft.predicate, draft.predicate)
+    return any([
+        _feed(columns, fixed, (draft.predicate, position + shift), term_type(argument, found.types), argument)
+        for position, argument in enumerate(draft.arguments)
+    ])  # fmt: skip
+
+
+def _feed(columns: Columns, fixed: set[tuple[str, int]], key: tuple[str, int], type: Guess, place: Term) -> bool:
+    if key in fixed or type is None:
+        return False
+    known = columns.types.get(key)
+    meeting = fit(known, type)
+    if meeting is None or meeting == known:
+        return False
+    columns.types[key] = meeting
+    columns.places[key] = Label(place.span, f"{show(meeting)} here")
+    return True
+
+
+def _close(columns: Columns, keys: Iterable[tuple[str, int]], tolerant: bool) -> None:
+    for key in keys:
+        known = columns.types.get(key)
+        if known == LITERAL or (known is None and not tolerant):
+            columns.types[key] = NUMBER

@@ -1,0 +1,218 @@
+"""The checked program: what planning starts from.
+
+Rules here are in core form: one head, one conjunction, literals in an order in which every variable is bound before it
+is used, every implicit conversion written out as a call. A rule keeps the span of the rule it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+from typing import TypeAlias, assert_never
+
+from emberlog.source import NOWHERE, Span
+from emberlog.syntax.nodes import Aggregate, Comparison, Directive, Goal, Term, Test, Until
+from emberlog.types import Column, Type, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A positive atom. Its arguments are variables, or terms whose variables are bound by earlier literals.
+
+    An anonymous variable has become a variable with a fresh name; a variable may occur more than once.
+    """
+
+    predicate: str
+    arguments: tuple[Term, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A negated atom: no row matches. `Anonymous` arguments match anything; all variables are bound earlier."""
+
+    predicate: str
+    arguments: tuple[Term, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A comparison or boolean function, both sides bound, both of one type."""
+
+    condition: Comparison | Test
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`variable` gets the value of `term`, whose variables are bound earlier."""
+
+    variable: str
+    term: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """`variable` takes each value from `start` up to, without, `stop`, in steps of `step` (a `range`)."""
+
+    variable: str
+    start: Term
+    stop: Term
+    step: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """An aggregate over bodies of its own (Souffle's): `variable = function target : { bodies }`.
+
+    `bodies` are the disjuncts. `injected` are the variables that the literals before bind and the bodies mention: the
+    groups. `witnesses` (min and max only) are variables of the bodies that the rule uses outside: they take their
+    values from the bindings that reach the extremum. A `function` is count, sum, min, max or avg.
+    """
+
+    variable: str
+    function: str
+    target: Term | None
+    bodies: tuple[tuple[Literal, ...], ...]
+    injected: tuple[str, ...]
+    witnesses: tuple[str, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Literal: TypeAlias = Match | Absent | Filter | Bind | Spread | Gather
+
+
+def atoms(body: tuple[Literal, ...]) -> Iterator[Match | Absent]:
+    """Every atom of a body, negated ones and those inside aggregates too."""
+    for literal in body:
+        match literal:
+            case Match() | Absent():
+                yield literal
+            case Gather():
+                for inner in literal.bodies:
+                    yield from atoms(inner)
+            case Filter() | Bind() | Spread():
+                pass
+            case _:
+                assert_never(literal)
+
+
+@dataclass(frozen=True, slots=True)
+class CoreRule:
+    """`predicate(arguments) <- body`.
+
+    An argument of the head is a term over bound variables, converted to the column's type, or an `Aggregate` of such
+    terms. `types` has every variable of the rule, those inside a `Gather` too. `order` and `limit` are the rule's
+    `sort` and `limit` goals (variable, descends). `start` marks a rule that gives the first state of an iteration
+    (its index was 0) and takes no part afterwards; the index itself is gone from head and body.
+    """
+
+    id: int
+    predicate: str
+    arguments: tuple[Term, ...]
+    body: tuple[Literal, ...]
+    types: Mapping[str, Type] = field(compare=False, repr=False)
+    order: tuple[tuple[str, bool], ...] = ()
+    limit: int | None = None
+    start: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def aggregates(self) -> tuple[tuple[int, Aggregate], ...]:
+        """Position and aggregate of each aggregated column."""
+        return tuple((i, arg) for i, arg in enumerate(self.arguments) if isinstance(arg, Aggregate))
+
+    def reads(self) -> Iterator[str]:
+        """Every predicate that the body mentions, as often as it does."""
+        return (literal.predicate for literal in atoms(self.body))
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A predicate: its columns, and the aggregate that each aggregated column carries (canonical names).
+
+    `external` says that rows come from a registered source or an `.input`, whatever rules add to them.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    aggregates: Mapping[int, str]
+    external: bool
+    declared: bool
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Positions of the columns that are not aggregated."""
+        return tuple(i for i in range(len(self.columns)) if i not in self.aggregates)
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """What a conditional verdict asks of the data: every value of a column is at least `minimum`."""
+
+    relation: str
+    position: int
+    minimum: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """May this aggregate stand inside recursion? `holds` is true for proved and conditional.
+
+    `assumptions` name columns of lower strata (`w >= 0`); `obligations` are the same, in a form that is checked against
+    the data before the fixpoint starts. `terminates` says what is known of ending. `reason` is one sentence.
+    """
+
+    predicate: str
+    aggregate: str
+    status: OneOf["proved", "conditional", "refuted", "unknown"]
+    theorem: str
+    assumptions: tuple[str, ...] = ()
+    terminates: str = ""
+    counterexample: str | None = None
+    reason: str = ""
+    obligations: tuple[Obligation, ...] = field(default=(), repr=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def holds(self) -> bool:
+        return self.status in ("proved", "conditional")
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A strongly connected component of the predicates, evaluated as one stratum.
+
+    `evaluation`: `once` for a component that is not recursive; `delta` for semi-naive rounds; `naive` for rounds that
+    recompute every predicate from the last state. `shape` is "", "linear", "non-linear" or "mutual". `indexed` marks
+    an iteration (`rank(i+1, ..) :- rank(i, ..)`): each round replaces the state; with `keeps_states` every state stays
+    and the relation has the index as its first column. `until` is the iteration's end.
+    """
+
+    predicates: tuple[str, ...]
+    rules: tuple[CoreRule, ...]
+    recursive: bool
+    shape: OneOf["", "linear", "non-linear", "mutual"]
+    evaluation: OneOf["once", "delta", "naive"]
+    verdicts: tuple[Verdict, ...] = ()
+    indexed: bool = False
+    keeps_states: bool = False
+    until: Until | None = None
+    invents: bool = False  # a recursive rule computes values: the domain may be infinite
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProgram:
+    """A program without mistakes. `components` come in an order in which each reads only earlier ones."""
+
+    signatures: Mapping[str, Signature]
+    facts: Mapping[str, tuple[tuple[Value, ...], ...]]
+    components: tuple[Component, ...]
+    directives: tuple[Directive, ...]
+    goals: tuple[Goal, ...]
+    warnings: tuple[str, ...] = ()

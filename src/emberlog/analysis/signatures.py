@@ -1,0 +1,64 @@
+"""Signatures: what is known of each predicate in the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from emberlog.analysis.draft import Draft
+from emberlog.analysis.infer import Columns
+from emberlog.analysis.layout import Layout
+from emberlog.analysis.names import Scope
+from emberlog.analysis.program import Signature
+from emberlog.syntax.nodes import Aggregate, Term, Variable
+from emberlog.types import NUMBER, Column
+
+_MADE_UP = re.compile(r"_\d+")
+
+
+def make_signatures(
+    scope: Scope,
+    columns: Columns,
+    layout: Layout,
+    drafts: Iterable[Draft],
+    aggregates: Mapping[str, Mapping[int, str]],
+) -> dict[str, Signature]:
+    """The signature of every predicate of the program."""
+    first: dict[str, Draft] = {}
+    for draft in drafts:
+        first.setdefault(draft.predicate, draft)
+    signatures = {}
+    for name, predicate in scope.predicates.items():
+        arity = layout.arity(name)
+        names = layout.names(name) or _names(first.get(name), arity)
+        types = (columns.types.get((name, position)) or NUMBER for position in range(arity))
+        shift = layout.shift(name, name)
+        signatures[name] = Signature(
+            name,
+            tuple(Column(column, type) for column, type in zip(names, types, strict=True)),
+            {position + shift: function for position, function in aggregates.get(name, {}).items()},
+            predicate.external,
+            predicate.declared,
+            predicate.span,
+        )
+    return signatures
+
+
+def _names(draft: Draft | None, arity: int) -> tuple[str, ...]:
+    """Names after the variables of the first rule's head where these are distinct, else `c0`, `c1`, ..."""
+    numbered = tuple(f"c{position}" for position in range(arity))
+    if draft is None:
+        return numbered
+    # The states of an iteration that are kept have the index in front, which the rules do not mention.
+    names = ["i"] * (arity - len(draft.arguments)) + [_name(argument) for argument in draft.arguments]
+    return tuple(names) if all(names) and len(set(names)) == arity else numbered
+
+
+def _name(argument: Term) -> str:
+    match argument:
+        case Aggregate(_, arguments):
+            return _name(arguments[-1])
+        case Variable(name) if not _MADE_UP.fullmatch(name):
+            return name
+        case _:
+            return ""

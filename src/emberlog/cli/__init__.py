@@ -1,0 +1,197 @@
+"""The command line: the only place that prints, and the only one that picks exit codes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from emberlog.cli.generate import generate
+from emberlog.diagnostics import EmberlogError, InternalError, UsageError, render
+from emberlog.types import Value
+
+app = typer.Typer(
+    help="Datalog for Spark: recursive rules over your tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("generate")(generate)
+
+ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program file (.dl).")]
+Params = Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V. May be given more than once.")]
+
+
+@app.command()
+def run(
+    program: ProgramFile,
+    facts: Annotated[Path | None, typer.Option("-F", "--facts", help="Folder that .input reads from.")] = None,
+    output: Annotated[Path | None, typer.Option("-D", "--output", help="Folder that .output writes to.")] = None,
+    executor: Annotated[str, typer.Option(help="spark, or local (DuckDB in this process, no JVM).")] = "spark",
+    master: Annotated[str | None, typer.Option(help="Spark master URL, or sc://host:port for Connect.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads (local) or cores of a new session (spark).")] = None,
+    coordination: Annotated[str, typer.Option(help="How workers keep in step; `auto` decides.")] = "auto",
+    param: Params = None,
+    placement: Annotated[str, typer.Option(help="auto, local (in the driver) or spark.")] = "auto",
+    naive: Annotated[bool, typer.Option(help="Recompute aggregates in recursion that deltas may get wrong.")] = False,
+    rounds: Annotated[int | None, typer.Option(help="Stop with an error after so many rounds of a stratum.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop with an error after so many seconds.")] = None,
+    nulls: Annotated[str, typer.Option(help="error, or drop rows with nulls.")] = "error",
+    stats: Annotated[bool, typer.Option("--stats", help="Print what each stratum took.")] = False,
+) -> None:
+    """Evaluate a program and write its outputs."""
+    from emberlog.engine import Engine
+
+    limits = {name: value for name, value in (("rounds", rounds), ("rows", rows), ("seconds", seconds)) if value}
+    session = _session(master) if master is not None and executor == "spark" else None
+    with Engine(
+        session, executor, workers, coordination, limits=limits or None, nulls=nulls  # type: ignore[arg-type]
+    ) as engine:
+        result = engine.run_file(program, facts or Path(), output or Path(), _params(param), "auto", placement, naive)
+        _report(result, program, wrote=output or Path())
+        if stats:
+            _show_stats(result)
+    if session is not None:
+        session.stop()
+
+
+@app.command()
+def check(program: ProgramFile, param: Params = None) -> None:
+    """Check a program, and say of each aggregate in recursion whether it may stand there."""
+    from emberlog.analysis.check import check_aggregates
+    from emberlog.engine import read_program
+    from emberlog.syntax.parser import parse
+
+    verdicts = check_aggregates(parse(read_program(program)), {}, _params(param))
+    for verdict in verdicts:
+        print(f"{verdict.span}: {verdict.aggregate} in {verdict.predicate}: {verdict.status} ({verdict.theorem})")
+        for label, text in (
+            ("reason", verdict.reason),
+            ("assumes", ", ".join(verdict.assumptions)),
+            ("terminates", verdict.terminates),
+            ("counter-example", verdict.counterexample),
+        ):
+            if text:
+                print(f"  {label}: {text}")
+    if not verdicts:
+        print("no aggregates in recursion; no mistakes found")
+    if any(not verdict.holds for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    program: ProgramFile,
+    executor: Annotated[str, typer.Option(help="spark or local.")] = "spark",
+    param: Params = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a picture of the plan to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with plan and picture to this file.")] = None,
+) -> None:
+    """Show how a program would be evaluated."""
+    from emberlog.engine import Engine, read_program
+    from emberlog.syntax.parser import parse
+
+    with Engine(executor=executor) as engine:
+        plan = engine.explain_program(parse(read_program(program)), _params(param))
+    for path, text in ((svg, plan.to_svg), (html, plan.to_html)):
+        if path is not None:
+            path.write_text(text(), encoding="utf-8")
+            print(f"wrote {path}")
+    if svg is None and html is None:
+        print(plan)
+
+
+def _params(pairs: list[str] | None) -> dict[str, Value]:
+    """`K=V` options as values: a number where V reads as one, else text (also when it is quoted)."""
+    params: dict[str, Value] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {pair!r} is not of the form K=V")
+        params[name] = _value(text)
+    return params
+
+
+def _value(text: str) -> Value:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _session(master: str) -> Any:
+    import os
+
+    from emberlog.executors.session import new_session
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return new_session(master)
+
+
+def _report(result: Any, program: Path, wrote: Path) -> None:
+    """What a run has to say: warnings, sizes that were asked for, goals, and the result when no `.output` took it."""
+    from emberlog.cli.show import show_relation
+    from emberlog.engine import read_program
+    from emberlog.syntax.nodes import Directive
+    from emberlog.syntax.parser import parse
+
+    for warning in result.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    directives = [item for item in parse(read_program(program)).items if isinstance(item, Directive)]
+    for directive in directives:
+        if directive.kind == "printsize":
+            print(f"{directive.relation}\t{len(result[directive.relation])}")
+    for answer in result.goals:
+        show_relation(answer)
+    if not result.goals and not any(directive.kind in ("output", "printsize") for directive in directives):
+        for name in result:
+            show_relation(result[name])
+
+
+def _show_stats(result: Any) -> None:
+    from emberlog.cli.show import show_stats
+
+    show_stats(result.stats)
+
+
+def main() -> None:
+    """Runs the command line; every error becomes a message and an exit code."""
+    try:
+        app(standalone_mode=False)
+    except EmberlogError as error:
+        _fail(error)
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "show"):  # a mistake in the arguments
+            error.show()
+            sys.exit(2)
+        _fail(InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program"), error)
+
+
+def _fail(error: EmberlogError, cause: BaseException | None = None) -> None:
+    import traceback
+
+    if cause is not None:
+        traceback.print_exception(cause)
+    for diagnostic in error.diagnostics():
+        print(render(diagnostic), file=sys.stderr)
+    sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Relations and figures as tables on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from emberlog.relation import Relation
+from emberlog.stats import StratumStats
+
+MOST_ROWS = 20
+
+
+def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
+    """The first rows of a relation, in order, and how many there are."""
+    console = Console(highlight=False)
+    count = len(relation)
+    if not relation.schema:
+        console.print(f"{escape(relation.name)}: {'true' if count else 'false'}")
+        return
+    table = Table(title=f"{escape(relation.name)}: {count:,} rows", title_justify="left")
+    for column in relation.schema:
+        table.add_column(escape(column.name), justify="right" if column.type.is_numeric else "left")
+    for row in sorted(relation.rows())[:rows]:
+        table.add_row(*(escape(str(value)) for value in row))
+    console.print(table)
+    if count > rows:
+        console.print(f"... and {count - rows:,} more; .output writes them all")
+
+
+def show_stats(stats: list[StratumStats]) -> None:
+    """One line for each stratum of a run."""
+    table = Table(title="strata", title_justify="left")
+    for name in ("predicates", "where", "why", "rounds", "facts", "seconds", "stopped"):
+        table.add_column(name, justify="right" if name in ("rounds", "facts", "seconds") else "left")
+    for entry in stats:
+        facts = "" if entry.facts is None else f"{entry.facts:,}"
+        table.add_row(
+            escape(", ".join(entry.predicates)),
+            entry.placement,
+            escape(entry.why),
+            str(entry.rounds),
+            facts,
+            f"{entry.seconds:.3f}",
+            escape(entry.stopped),
+        )
+    Console(highlight=False, stderr=True).print(table)

@@ -1,0 +1,110 @@
+"""`.input` and `.output` directives: the source that one names, the file that one writes.
+
+Options follow Souffle: `IO=file` (the default) is a text file with `filename` (default `R.facts` to read, `R.csv` to
+write), `delimiter` (default a tab, a comma with `rfc4180=true`), `headers`, `rfc4180`. `IO=csv` is comma-separated with
+quotes; `IO=parquet` a file or folder; `IO=table` (`name`) a table of Spark's catalog; `IO=jdbc` (`url`, `dbtable` or
+`query`, and any option of Spark's reader) a database. Names of files are relative to the facts or output folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from emberlog.data.sources import DatasetSource, JdbcSource, Source, SparkTableSource, TextSource
+from emberlog.data.write import write_facts, write_table
+from emberlog.diagnostics import DataError, did_you_mean
+from emberlog.syntax.nodes import Directive
+from emberlog.types import Column
+
+_TEXT_OPTIONS = ("IO", "filename", "delimiter", "headers", "rfc4180")
+_OPTIONS = {
+    "file": _TEXT_OPTIONS,
+    "csv": _TEXT_OPTIONS,
+    "parquet": ("IO", "filename"),
+    "table": ("IO", "name"),
+}
+
+
+def source_of_directive(directive: Directive, facts_dir: Path | None) -> Source:
+    """The source that an `.input` names; nothing is read yet. Raises DataError at the directive for bad options."""
+    kind = _kind(directive, ("file", "csv", "parquet", "table", "jdbc"))
+    if kind == "jdbc":
+        return _jdbc(directive)
+    _check_options(directive, kind)
+    if kind == "table":
+        return SparkTableSource(directive.option("name", directive.relation) or "", directive.span)
+    ending = {"file": "facts", "csv": "csv", "parquet": "parquet"}[kind]
+    name = directive.option("filename", f"{directive.relation}.{ending}") or ""
+    if kind == "parquet":
+        location = name if "://" in name else str((facts_dir or Path()) / name)
+        return DatasetSource(location, "parquet", directive.span)
+    rfc4180 = kind == "csv" or _flag(directive, "rfc4180") is True
+    delimiter = directive.option("delimiter", "," if rfc4180 else "\t") or ""
+    header = _flag(directive, "headers")
+    if header is None and kind == "file":
+        header = False
+    return TextSource((facts_dir or Path()) / name, delimiter, header, rfc4180, directive.span)
+
+
+def write_directive(
+    directive: Directive, output_dir: Path | None, table: pa.Table, columns: tuple[Column, ...]
+) -> Path:
+    """Writes the file that an `.output` names, and returns its path."""
+    kind = _kind(directive, ("file", "csv", "parquet"))
+    _check_options(directive, kind)
+    ending = "parquet" if kind == "parquet" else "csv"
+    path = (output_dir or Path()) / (directive.option("filename", f"{directive.relation}.{ending}") or "")
+    if kind == "parquet":
+        write_table(path, table, columns, format="parquet")
+        return path
+    rfc4180 = kind == "csv" or _flag(directive, "rfc4180") is True
+    delimiter = directive.option("delimiter", "," if rfc4180 else "\t") or ""
+    write_facts(path, table, columns, delimiter, _flag(directive, "headers") is True, rfc4180)
+    return path
+
+
+def _kind(directive: Directive, known: tuple[str, ...]) -> str:
+    kind = (directive.option("IO", "file") or "").lower()
+    if kind not in known:
+        raise DataError(
+            f"`.{directive.kind} {directive.relation}`: IO={kind} is not supported",
+            span=directive.span,
+            fix=f"IO is one of {', '.join(known)}",
+        )
+    return kind
+
+
+def _check_options(directive: Directive, kind: str) -> None:
+    known = _OPTIONS[kind]
+    for name, _ in directive.options:
+        if name.lower() not in (option.lower() for option in known):
+            raise DataError(
+                f"`.{directive.kind} {directive.relation}`: unknown option `{name}` for IO={kind}",
+                span=directive.span,
+                fix=did_you_mean(name, known) or f"known: {', '.join(known)}",
+            )
+
+
+def _flag(directive: Directive, name: str) -> bool | None:
+    text = directive.option(name)
+    if text is None:
+        return None
+    if text.lower() not in ("true", "false"):
+        raise DataError(
+            f"`.{directive.kind} {directive.relation}`: {name} is true or false, not {text!r}", span=directive.span
+        )
+    return text.lower() == "true"
+
+
+def _jdbc(directive: Directive) -> JdbcSource:
+    options = tuple((name, directive.option(name) or "") for name, _ in directive.options if name.lower() != "io")
+    names = {name.lower() for name, _ in options}
+    if "url" not in names or not names & {"dbtable", "query"}:
+        raise DataError(
+            f"`.{directive.kind} {directive.relation}`: IO=jdbc needs url, and dbtable or query",
+            span=directive.span,
+            fix='for example IO=jdbc, url="jdbc:postgresql://host/db", dbtable="arc", user="...", password="..."',
+        )
+    return JdbcSource(options, directive.span)

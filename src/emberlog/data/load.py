@@ -1,0 +1,50 @@
+"""The rows that a relation is given: those of its source and those that stand in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from emberlog.data.arrow import arrow_schema, empty_table, nullary_table
+from emberlog.data.convert import Nulls, Warn
+from emberlog.data.sources import Source, load_table
+from emberlog.types import Column, Value
+
+
+def given_table(
+    relation: str,
+    source: Source | None,
+    columns: tuple[Column, ...],
+    facts: Sequence[tuple[Value, ...]],
+    nulls: Nulls,
+    warn: Warn,
+) -> pa.Table:
+    """All rows, with a dummy column where the relation has none (SQL tables have at least one)."""
+    table = empty_table(columns) if source is None else load_table(relation, source, columns, nulls, warn)
+    if not columns:
+        return dummy_table(bool(facts) or table.num_rows > 0)
+    return pa.concat_tables([table, fact_table(columns, facts)]) if facts else table
+
+
+def fact_table(columns: tuple[Column, ...], facts: Sequence[tuple[Value, ...]]) -> pa.Table:
+    """The facts of a program as a table."""
+    schema = arrow_schema(columns)
+    arrays = [_array([row[i] for row in facts], entry.type) for i, entry in enumerate(schema)]
+    return pa.table(arrays, schema=schema)
+
+
+def _array(values: list[Value], type: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(type) or pa.types.is_decimal(type):
+        return pa.array([str(value) for value in values]).cast(type)
+    return pa.array(values, type)
+
+
+def dummy_table(holds: bool) -> pa.Table:
+    """A relation without columns as a SQL table: one row when it is true."""
+    return pa.table({"c0": pa.array([True] * holds, pa.bool_())})
+
+
+def without_dummy(table: pa.Table) -> pa.Table:
+    """The Arrow table of a relation without columns, from its SQL table."""
+    return nullary_table(table.num_rows > 0)

@@ -1,0 +1,190 @@
+"""Files of a relation: facts and csv, Parquet, Arrow.
+
+Rows are written sorted, so that equal relations give equal files. Text files are UTF-8; floats have the shortest text
+that reads back, booleans are `true` and `false`, a relation without columns that is true is the line `()`.
+
+A file appears whole or not at all: it is written under another name in the same folder, forced to disk, then renamed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emberlog.data.arrow import array_of, text_scalar, values_of
+from emberlog.data.records import BOM
+from emberlog.data.text import shown
+from emberlog.diagnostics import DataError, EmberlogError, ExecutionError, UsageError
+from emberlog.types import Column
+
+_BATCH = 1 << 16
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".facts": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+
+
+def write_facts(
+    path: Path,
+    table: pa.Table,
+    columns: Sequence[Column],
+    delimiter: str = "\t",
+    header: bool = False,
+    rfc4180: bool = False,
+) -> None:
+    """A text file of the rows: Souffle's output, or with `rfc4180` fields quoted where they need it.
+
+    Raises DataError before anything is written if a symbol holds the delimiter or a line break and may not be quoted.
+    """
+    if not columns:
+        text = b"()\n" if table.num_rows else b""
+        _replace(path, lambda file: file.write(text))
+        return
+    if not rfc4180:
+        _check_symbols(path, table, columns, delimiter, header)
+    ordered = _sorted(table)
+
+    def write(file: BinaryIO) -> None:
+        if header:
+            names = array_of([column.name for column in columns], pa.large_string())
+            file.write(delimiter.join((_quoted(names, delimiter) if rfc4180 else names).to_pylist()).encode() + b"\n")
+        for batch in ordered.to_batches(max_chunksize=_BATCH):
+            file.write(_lines(batch, columns, delimiter, rfc4180))
+
+    _replace(path, write)
+
+
+def write_table(path: Path, table: pa.Table, columns: Sequence[Column], format: str | None = None) -> None:
+    """The rows under the users' column names, as the ending of `path` says: csv (comma, header, RFC 4180), tsv and
+    facts (as `write_facts`), parquet, arrow or feather. `format` (csv, tsv, parquet, arrow) overrules the ending."""
+    chosen = format or _SUFFIXES.get(path.suffix.lower())
+    match chosen:
+        case "csv":
+            write_facts(path, table, columns, delimiter=",", header=bool(columns), rfc4180=True)
+        case "tsv":
+            write_facts(path, table, columns)
+        case "parquet" | "arrow":
+            if not columns:
+                raise UsageError(f"{path}: a relation without columns goes into a text file (.csv, .tsv, .facts) only")
+            named = _sorted(table).rename_columns([column.name for column in columns])
+            _replace(path, lambda file: _write_binary(named, file, chosen))
+        case _:
+            raise UsageError(f"{path}: cannot tell the format", fix=f"known endings: {', '.join(_SUFFIXES)}")
+
+
+def _write_binary(table: pa.Table, file: BinaryIO, format: str) -> None:
+    if format == "parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, file)
+        return
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in table.column_names])
+
+
+def _check_symbols(path: Path, table: pa.Table, columns: Sequence[Column], delimiter: str, header: bool) -> None:
+    texts = [(column.name, table.column(i)) for i, column in enumerate(columns) if column.type.kind == "symbol"]
+    if header:
+        texts += [(column.name, pa.chunked_array([array_of([column.name], pa.string())])) for column in columns]
+    for name, values in texts:
+        for part, noun in ((delimiter, "delimiter"), ("\n", "line break"), ("\r", "line break")):
+            found = pc.match_substring(values, part)
+            if pc.any(found).as_py():
+                value = values[pc.index(found, True).as_py()].as_py()
+                raise DataError(
+                    f"cannot write {path}: column {name} has {shown(value)}, with a {noun} in it",
+                    fix="write it with rfc4180=true, which quotes, or as Parquet",
+                )
+
+
+def _lines(batch: pa.RecordBatch, columns: Sequence[Column], delimiter: str, quoted: bool) -> Any:
+    """The batch as text: the buffer of an Arrow array of lines is what the file holds."""
+    texts = [_texts(values, column) for values, column in zip(batch.columns, columns, strict=True)]
+    if quoted:
+        texts = [
+            _quoted(text, delimiter) if column.type.kind == "symbol" else text
+            for text, column in zip(texts, columns, strict=True)
+        ]
+    lines = pc.binary_join_element_wise(*texts, text_scalar(delimiter))
+    lines = pc.binary_join_element_wise(lines, text_scalar("\n"), text_scalar(""))
+    return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+
+
+def _texts(values: pa.Array, column: Column) -> pa.Array:
+    match column.type.kind:
+        case "symbol" | "number" | "unsigned" | "date" | "decimal" | "bool":
+            return values.cast(pa.large_string())
+        case "float":
+            # Arrow writes 1 for 1.0, which would read back as another type where nothing is declared.
+            return array_of([repr(value) for value in values_of(values)], pa.large_string())
+        case "timestamp":
+            return pc.replace_substring_regex(values.cast(pa.large_string()), r"\.000000$", "")
+        case _:
+            assert_never(column.type.kind)
+
+
+def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
+    """Texts in double quotes where RFC 4180 asks for them; the empty one too, lest a line of it look like none."""
+    needed = pc.or_(
+        pc.match_substring(texts, delimiter),
+        pc.match_substring_regex(texts, f'^$|^{BOM}|["\r\n]'),
+    )
+    if not pc.any(needed).as_py():
+        return texts
+    quote = text_scalar('"')
+    doubled = pc.replace_substring(texts, '"', '""')
+    inside = pc.binary_join_element_wise(quote, doubled, quote, text_scalar(""))
+    return pc.if_else(needed, inside, texts)
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """The file `path` with what `write` puts into it; if that fails, what was there before stays."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open("wb") as device:  # a pipe or a device has no whole to keep
+                write(device)
+            return
+        _write_and_rename(path, write)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _write_and_rename(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    scratch = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
+    try:
+        with scratch.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _unwritable(path: Path, error: OSError) -> EmberlogError:
+    text = f"cannot write {path}: {error.strerror or error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        return ExecutionError(text)
+    return UsageError(text)

@@ -1,0 +1,284 @@
+"""The `spark` executor: the user's session, with small strata evaluated in the driver.
+
+A stratum is evaluated by DuckDB in the driver when everything that it reads is there, which holds for small sources and
+for what was computed from them; otherwise by Spark SQL. A relation that is computed once is only defined on Spark: its
+plan becomes part of the plans that read it. It is computed where this saves work: when several rules read it, and
+before a fixpoint that would read it every round.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emberlog.analysis.program import CheckedProgram
+from emberlog.data.load import dummy_table, fact_table, given_table
+from emberlog.data.sources import (
+    ArrowSource,
+    DatasetSource,
+    EmptySource,
+    JdbcSource,
+    SparkSource,
+    SparkTableSource,
+    TextSource,
+)
+from emberlog.diagnostics import DataError, ExecutionError, LimitError
+from emberlog.executors.base import Executor, Given, Options, check_obligations
+from emberlog.executors.local import LocalExecutor, duplicates
+from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.sql.compile import Statement
+from emberlog.sql.evaluate import SqlEvaluator, inputs
+from emberlog.sql.spark import SparkEngine, to_frame
+from emberlog.stats import Limits, Meter, StratumStats
+from emberlog.types import integer_range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
+SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
+SMALL_FILE = 64 << 20  # bytes of a text file that the driver reads itself
+
+
+class SparkExecutor(Executor):
+    def __init__(
+        self, session: Any, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path
+    ) -> None:
+        super().__init__(program, plan, options, scratch)
+        self.session = session
+        self.engine = SparkEngine(session)
+        self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
+        # The driver's share has the same clock and row limit, and a cap of its own while Spark can take over.
+        self.driver = LocalExecutor(program, plan, options, scratch)
+        self.driver.outcome = self.outcome
+        self.driver.meter = self.driver.sql.meter = self.meter
+        self.in_driver: dict[str, int] = {}  # relations that the driver has, and their rows
+        self.on_spark: set[str] = set()
+        self.defined: set[str] = set()  # relations on Spark that are a plan only
+        self.readers = _readers(plan)
+
+    # --- loading -------------------------------------------------------------------------------------------------
+
+    def load(self, given: Given) -> None:
+        signature, source = given.signature, given.source
+        match source:
+            case None | ArrowSource() | EmptySource():
+                self._load_table(given, self._table(given))
+            case TextSource(path) if not path.exists() or path.stat().st_size <= SMALL_FILE:
+                self._load_table(given, self._table(given))
+            case TextSource(path, delimiter, header, rfc4180):
+                reader = self.session.read.option("sep", delimiter).option("header", bool(header))
+                texts = reader.option("quote", '"' if rfc4180 else "").csv(str(path))
+                self._load_frame(given, texts, f"{path}")
+            case DatasetSource(location, "parquet"):
+                self._load_frame(given, self.session.read.parquet(location), location)
+            case DatasetSource():
+                self._load_table(given, self._table(given))
+            case SparkSource(frame):
+                self._load_frame(given, frame, "its DataFrame")
+            case SparkTableSource(table):
+                self._load_frame(given, self.session.table(table), table)
+            case JdbcSource(pairs):
+                self._load_frame(given, self.session.read.format("jdbc").options(**dict(pairs)).load(), "its table")
+        assert signature is not None
+
+    def _table(self, given: Given) -> pa.Table:
+        return given_table(
+            given.signature.name, given.source, given.signature.columns, given.facts, self.options.nulls, self.warn
+        )
+
+    def _load_table(self, given: Given, table: pa.Table) -> None:
+        """Rows that are in the driver already; Spark gets them when it needs them, or at once when they are many."""
+        if self.options.placement != "spark" and (table.num_rows <= SMALL_SOURCE or self.options.placement == "local"):
+            self.driver.load_table(given, table)
+            self.in_driver[given.name] = self.driver.count(given.name)
+            return
+        self._put_on_spark(given, to_frame(self.session, table), table.num_rows)
+
+    def _load_frame(self, given: Given, frame: Any, origin: str) -> None:
+        """Rows that Spark has: checked and counted by one job, fetched when they are few."""
+        if not given.signature.columns:
+            self._load_table(given, dummy_table(bool(given.facts) or not frame.isEmpty()))
+            return
+        frame, rows = self._checked(given, frame, origin)
+        if given.facts:
+            frame = frame.union(to_frame(self.session, fact_table(given.signature.columns, given.facts)))
+        few = rows <= SMALL_SOURCE or self.options.placement == "local"
+        if few and self.options.placement != "spark":
+            self._load_table(given, frame.toArrow())
+        else:
+            self._put_on_spark(given, frame, rows)
+
+    def _checked(self, given: Given, frame: Any, origin: str) -> tuple[Any, int]:
+        """The frame with columns `c0`, `c1`, .. of the program's types, without nulls, and its number of rows."""
+        from pyspark.sql import functions as f
+
+        columns, relation = given.signature.columns, given.signature.name
+        if len(frame.columns) != len(columns):
+            raise DataError(
+                f"`{relation}` has {len(columns)} columns in the program and {len(frame.columns)} in {origin} "
+                f"({', '.join(frame.columns)})"
+            )
+        raw = frame.toDF(*(f"c{i}" for i in range(len(columns))))
+        typed = [
+            f.expr(f"try_cast(c{i} AS {self.engine.dialect.type_name(column.type)})").alias(f"c{i}")
+            for i, column in enumerate(columns)
+        ]
+        counts = [f.count(f.lit(1)).alias("n")]
+        for i, column in enumerate(columns):
+            value, cast = f.col(f"c{i}"), typed[i]
+            counts.append(f.count_if(value.isNull()).alias(f"nulls{i}"))
+            bad = value.isNotNull() & cast.isNull()
+            if column.type.is_integer and column.type.bits < 64:
+                low, high = integer_range(column.type)
+                bad = bad | ~value.between(low, high)
+            counts.append(f.count_if(bad).alias(f"bad{i}"))
+            counts.append(f.first(f.when(bad, value.cast("string")), ignorenulls=True).alias(f"sample{i}"))
+        try:
+            found = raw.agg(*counts).first()
+        except Exception as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {reason}") from error
+        nulls = {columns[i].name: found[f"nulls{i}"] for i in range(len(columns)) if found[f"nulls{i}"]}
+        if nulls and self.options.nulls == "error":
+            listed = ", ".join(f"{count} in column {name}" for name, count in nulls.items())
+            raise DataError(
+                f"`{relation}` has nulls: {listed} (of {found['n']} rows)", fix='nulls="drop" leaves such rows out'
+            )
+        for i, column in enumerate(columns):
+            if found[f"bad{i}"]:
+                raise DataError(
+                    f"`{relation}`, column {column.name}: {found[f'bad{i}']} values of {origin} are not a "
+                    f"{column.type}, {found[f'sample{i}']!r} among them"
+                )
+        rows = int(found["n"])
+        if nulls:
+            raw = raw.dropna()
+            self.warn(f"`{relation}`: rows with nulls dropped ({', '.join(nulls)})")
+        return raw.select(*typed), rows
+
+    def _put_on_spark(self, given: Given, frame: Any, rows: int) -> None:
+        """Spark's rows stay a bag where nothing counts them; duplicates then go where a rule's result is made a set."""
+        name = self.sql.table(given.name)
+        if given.counts:
+            self.engine.set_frame(f"{name}_bag", frame)
+            bag = self.engine.table(f"{name}_bag")
+            kept = self.engine.store(name, Statement(f"SELECT DISTINCT * FROM {bag}", {}))
+            self.engine.drop(f"{name}_bag")
+            if kept < rows:
+                self.warn(duplicates(given, rows - kept))
+        else:
+            self.engine.set_frame(name, frame)
+            self.defined.add(given.name)
+        self.on_spark.add(given.name)
+
+    # --- evaluation ----------------------------------------------------------------------------------------------
+
+    def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
+        needed = inputs(stratum)
+        if self._fits_driver(stratum, needed, stats):
+            if self._in_driver(stratum, stats):
+                return
+            stats.rounds, stats.facts = 0, None
+            stats.deltas.clear()
+        for relation in needed:
+            self._need_on_spark(relation)
+        if stratum.evaluation != "once":
+            for relation in needed & self.defined:
+                self._materialise(relation)
+        stats.placement = self.engine.place
+        check_obligations(self.sql, stratum, self.plan.signatures)
+        self.sql.run(stratum, stats)
+        self.on_spark.update(stratum.names)
+        if stratum.evaluation == "once" and stats.facts is None:
+            self.defined.update(stratum.names)
+            for name in stratum.names:
+                if self.readers[name] > 1:
+                    self.sql.materialise(name, stats)
+                    self.defined.discard(name)
+
+    def _fits_driver(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
+        if self.options.placement == "spark":
+            stats.why = "placement was forced"
+            return False
+        missing = sorted(name for name in needed if name not in self.in_driver)
+        if missing:
+            stats.why = f"{missing[0]} is not small"
+            return False
+        rows = sum(self.in_driver[name] for name in needed)
+        forced = self.options.placement == "local"
+        stats.why = "placement was forced" if forced else f"its inputs have {rows:,} rows"
+        return True
+
+    def _in_driver(self, stratum: Stratum, stats: StratumStats) -> bool:
+        """Evaluates in the driver; False when the result outgrew it and Spark has to do it."""
+        forced = self.options.placement == "local"
+        allowed = self.options.limits
+        cap = SMALL_RESULT if allowed.rows is None else min(SMALL_RESULT, allowed.rows)
+        meter = Meter(Limits(allowed.rounds, allowed.rows if forced else cap, allowed.seconds), self.options.progress)
+        meter.started, meter.rows = self.meter.started, self.meter.rows
+        self.driver.sql.meter = meter
+        why = stats.why
+        try:
+            self.driver.evaluate(stratum, stats)
+        except LimitError:
+            outgrown = not forced and self.meter.rows + ((stats.deltas and sum(stats.deltas)) or 0) > cap
+            if not outgrown or (allowed.rows is not None and allowed.rows <= cap) or meter.seconds_left == 0:
+                raise
+            stats.why = f"more than {cap:,} rows: moved from the driver to Spark"
+            return False
+        self.meter.rows = meter.rows
+        stats.placement, stats.why = "driver (duckdb)", why
+        for relation in stratum.relations:
+            self.in_driver[relation.name] = self.driver.count(relation.name)
+        return True
+
+    def _need_on_spark(self, relation: str) -> None:
+        if relation not in self.on_spark:
+            self.engine.load(self.sql.table(relation), self.driver.fetch(relation))
+            self.on_spark.add(relation)
+
+    def _materialise(self, relation: str) -> None:
+        self.sql.materialise(relation, StratumStats((relation,)))
+        self.defined.discard(relation)
+
+    # --- results -------------------------------------------------------------------------------------------------
+
+    def count(self, relation: str) -> int:
+        if relation in self.in_driver:
+            return self.driver.count(relation)
+        with self.sql.guarded():
+            return self.engine.count(self.sql.table(relation))
+
+    def fetch(self, relation: str) -> pa.Table:
+        if relation in self.in_driver:
+            return self.driver.fetch(relation)
+        with self.sql.guarded():
+            return self.engine.fetch(self.sql.table(relation))
+
+    def frame(self, relation: str) -> Any:
+        self._need_on_spark(relation)
+        return self.engine.frame(self.sql.table(relation))
+
+    def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
+        if relation in self.in_driver:
+            self.driver.write_parquet(relation, path, names)
+            return
+        with self.sql.guarded():
+            self.frame(relation).toDF(*names).write.mode("overwrite").parquet(str(path.absolute()))
+
+    def close(self) -> None:
+        self.driver.close()
+        self.engine.close()
+
+
+def _readers(plan: ProgramPlan) -> Counter[str]:
+    """How often each relation is read by the plans of the program."""
+    return Counter(
+        scan.relation
+        for stratum in plan.strata
+        for relation in stratum.relations
+        for root in plans(relation)
+        for scan in scans(root)
+    )

@@ -1,0 +1,89 @@
+"""Duplicates die before they multiply: in a rule with several joins, columns that nobody reads any more go at once.
+
+`sg(X,Y) <- arc(A,X), sg(A,B), arc(B,Y)` becomes two joins with a distinct in between: the first gives pairs (X,B), in
+which `A` is forgotten and each pair stands once. Only where duplicates do not count: rules of sets, of min and max.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emberlog.plan.bodies import variables
+from emberlog.plan.logical import (
+    Distinct,
+    Extend,
+    Group,
+    Guard,
+    Join,
+    Plan,
+    ProgramPlan,
+    Project,
+    RelationPlan,
+    Select,
+    Union,
+    columns,
+    keep,
+)
+
+
+def project_early(program: ProgramPlan) -> ProgramPlan:
+    strata = tuple(
+        replace(stratum, relations=tuple(_relation(relation) for relation in stratum.relations))
+        for stratum in program.strata
+    )
+    return replace(program, strata=strata)
+
+
+def _relation(relation: RelationPlan) -> RelationPlan:
+    """Delta plans of sets and extrema are made distinct afterwards; other plans say so themselves."""
+    return replace(
+        relation,
+        start=relation.start and _below_distinct(relation.start),
+        exit=relation.exit and _below_distinct(relation.exit),
+        steps=tuple(_rows(step) for step in relation.steps),
+    )
+
+
+def _below_distinct(plan: Plan) -> Plan:
+    match plan:
+        case Distinct(child):
+            return Distinct(_rows(child))
+        case Group(child, keys, folds) if all(fold.function in ("min", "max", "countd") for fold in folds):
+            return Group(_rows(child), keys, folds)
+        case Project(child, items):
+            return Project(_below_distinct(child), items)
+        case _:
+            return plan
+
+
+def _rows(plan: Plan) -> Plan:
+    """A plan whose duplicates do not count."""
+    match plan:
+        case Union(inputs):
+            return Union(tuple(_rows(child) for child in inputs))
+        case Project(child, items):
+            return Project(_body(child, {name for _, term in items for name in variables(term)}), items)
+        case _:
+            return plan
+
+
+def _body(plan: Plan, needed: set[str]) -> Plan:
+    """A body of which only the columns `needed` are read above."""
+    match plan:
+        case Guard(child, terms, conditions, shown):
+            read = {name for condition in conditions for name in variables(condition)}
+            return replace(plan, input=_body(child, needed | set(terms) | set(shown) | read))
+        case Select(child, conditions):
+            read = {name for condition in conditions for name in variables(condition)}
+            return Select(_body(child, needed | read), conditions)
+        case Extend(child, column, term):
+            return Extend(_body(child, (needed - {column}) | set(variables(term))), column, term)
+        case Join(Join() as left, right):
+            wanted = needed | set(columns(right))
+            kept = tuple(name for name in columns(left) if name in wanted)
+            left = _body(left, wanted)  # type: ignore[assignment]
+            if len(kept) < len(columns(left)):
+                return Join(Distinct(keep(left, kept)), right)
+            return Join(left, right)
+        case _:
+            return plan

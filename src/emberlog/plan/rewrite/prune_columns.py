@@ -1,0 +1,85 @@
+"""Columns that nobody reads are not read from relations and not carried through joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from emberlog.plan.bodies import variables
+from emberlog.plan.logical import (
+    Antijoin,
+    Distinct,
+    Expand,
+    Extend,
+    Group,
+    Guard,
+    Join,
+    Lookup,
+    Plan,
+    ProgramPlan,
+    Project,
+    Scan,
+    Select,
+    Top,
+    Union,
+    Unit,
+    columns,
+    keep,
+)
+
+
+def prune_columns(program: ProgramPlan) -> ProgramPlan:
+    """Rows keep their multiplicity: a column less makes no row less."""
+    return program.map(lambda plan: _prune(plan, set(columns(plan))))
+
+
+def _prune(plan: Plan, needed: set[str]) -> Plan:
+    """`plan` with at least the columns `needed`, in the order that it had, and no other that costs."""
+    match plan:
+        case Unit():
+            return plan
+        case Scan(_, names):
+            return replace(plan, columns=tuple(name if name in needed else None for name in names))
+        case Select(child, conditions):
+            read = {name for condition in conditions for name in variables(condition)}
+            return Select(_prune(child, needed | read), conditions)
+        case Extend(child, column, term):
+            if column not in needed:
+                return _prune(child, needed)
+            return Extend(_prune(child, (needed - {column}) | set(variables(term))), column, term)
+        case Expand(child, column, start, stop, step):
+            read = {name for term in (start, stop, step) for name in variables(term)}
+            return replace(plan, input=_prune(child, (needed - {column}) | read))
+        case Join(left, right):
+            shared = set(columns(left)) & set(columns(right))
+            return Join(_narrow(left, needed | shared), _narrow(right, needed | shared))
+        case Antijoin(left, right, where):
+            shared = set(columns(left)) & set(columns(right))
+            read = {name for condition in where for name in variables(condition)}
+            return Antijoin(_prune(left, needed | shared | read), _narrow(right, shared | read), where)
+        case Lookup(left, right, column, default):
+            shared = set(columns(left)) & set(columns(right))
+            return Lookup(_prune(left, needed | shared), _narrow(right, shared | {column}), column, default)
+        case Project(child, items):
+            kept = tuple((name, term) for name, term in items if name in needed)
+            return Project(_prune(child, {name for _, term in kept for name in variables(term)}), kept)
+        case Distinct(child):
+            return Distinct(_prune(child, set(columns(child))))
+        case Group(child, keys, folds):
+            read = set(keys) | {fold.argument for fold in folds if fold.argument is not None}
+            return Group(_prune(child, read), keys, folds)
+        case Union(inputs):
+            return Union(tuple(_prune(child, set(columns(child))) for child in inputs))
+        case Top(child):
+            return replace(plan, input=_prune(child, set(columns(child))))
+        case Guard(child, terms, conditions, shown):
+            read = {name for condition in conditions for name in variables(condition)}
+            return replace(plan, input=_prune(child, needed | read | set(terms) | set(shown)))
+        case _:
+            assert_never(plan)
+
+
+def _narrow(plan: Plan, needed: set[str]) -> Plan:
+    """An input of a join with exactly the needed ones of its columns."""
+    pruned = _prune(plan, needed)
+    return keep(pruned, tuple(name for name in columns(pruned) if name in needed))

@@ -1,0 +1,285 @@
+"""How the two SQL engines spell what they do not share.
+
+An operation that can fail (an overflow, a division by zero, a bad number) gives NULL in both; no value of a program is
+ever NULL, so NULL means "has no value". Operands given here are SQL expressions of the program's types.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sqlglot import exp
+
+from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
+
+Sql = exp.Expr
+
+
+def call(name: str, *arguments: Sql) -> Sql:
+    """A function call, rendered as it is."""
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def number(value: int | float) -> Sql:
+    """A literal that we choose ourselves. What a program says is passed as a parameter."""
+    return exp.Literal.number(repr(value)) if value >= 0 else exp.Neg(this=exp.Literal.number(repr(-value)))
+
+
+def text(value: str) -> Sql:
+    """A text that we choose ourselves: letters, digits and blanks."""
+    return exp.Literal.string(value)
+
+
+def when(condition: Sql, then: Sql, otherwise: Sql | None = None) -> Sql:
+    return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
+
+
+def any_of(conditions: list[Sql]) -> Sql:
+    return exp.or_(*conditions)
+
+
+def is_null(value: Sql) -> Sql:
+    return exp.Is(this=exp.paren(value, copy=False), expression=exp.null())
+
+
+def cast(value: Sql, type: str) -> Sql:
+    return exp.Cast(this=value, to=exp.DataType.build(type, udt=True))
+
+
+class Dialect(ABC):
+    """The parts of SQL in which an engine is itself."""
+
+    name: str  # as sqlglot knows it
+    int64: str
+    uint64: str
+    float64: str
+    symbol: str
+
+    def type_name(self, type: Type) -> str:
+        match type.kind:
+            case "number":
+                return self.int64
+            case "unsigned":
+                return self.uint64
+            case "float":
+                return self.float64
+            case "symbol":
+                return self.symbol
+            case "bool":
+                return "BOOLEAN"
+            case "date":
+                return "DATE"
+            case "timestamp":
+                return self.timestamp
+            case "decimal":
+                return f"DECIMAL({type.precision},{type.scale})"
+
+    timestamp: str
+
+    def convert(self, value: Sql, type: Type) -> Sql:
+        return cast(value, self.type_name(type))
+
+    @abstractmethod
+    def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
+        """Integer + - * with NULL on overflow."""
+
+    @abstractmethod
+    def quotient(self, left: Sql, right: Sql, type: Type) -> Sql:
+        """Integer division that truncates; the divisor is not zero. NULL on overflow."""
+
+    @abstractmethod
+    def power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
+        """Exact integer power; the exponent is in 2..63. NULL on overflow."""
+
+    @abstractmethod
+    def bitwise(self, function: str, arguments: list[Sql], type: Type) -> Sql:
+        """band bor bxor bnot bshl bshr on 64 bits; a shift takes its count modulo 64."""
+
+    @abstractmethod
+    def total(self, value: Sql, type: Type) -> Sql:
+        """The sum of a group of integers, NULL when it does not fit."""
+
+    @abstractmethod
+    def try_cast(self, value: Sql, type: str) -> Sql: ...
+
+    @abstractmethod
+    def full_match(self, value: Sql, pattern: Sql) -> Sql: ...
+
+    @abstractmethod
+    def first_code_point(self, value: Sql) -> Sql: ...
+
+    @abstractmethod
+    def spread(self, count: Sql) -> Sql:
+        """A generator: the integers 0 to `count` - 1, one a row."""
+
+    @abstractmethod
+    def complain(self, message: Sql) -> Sql:
+        """A boolean whose evaluation is an error with this message.
+
+        It must not be moved by the engine's optimizer to where it would see rows that later conditions drop, or behind
+        conditions that would hide a row from it: it is volatile.
+        """
+
+    def float_text(self, value: Sql) -> Sql:
+        """The shortest text that reads back, made by a function that the engine registers."""
+        return call(FLOAT_TEXT, value)
+
+
+FLOAT_TEXT = "emberlog_float_text"
+
+
+def in_range(value: Sql, type: Type, convert: Sql) -> Sql:
+    """`convert` when the value is in the range of an integer type, else NULL."""
+    low, high = integer_range(type)
+    return when(exp.Between(this=value, low=number(low), high=number(high)), convert)
+
+
+class DuckDB(Dialect):
+    name = "duckdb"
+    int64, uint64, float64, symbol, timestamp = "BIGINT", "UBIGINT", "DOUBLE", "VARCHAR", "TIMESTAMP"
+
+    # Static helper functions of a connection. Lambdas and 128-bit integers have no common spelling in sqlglot.
+    PRELUDE = (
+        """CREATE OR REPLACE MACRO emberlog_power(a, b) AS
+             TRY(list_reduce(list_resize([a], b, a), lambda x, y: x * y))""",
+        """CREATE OR REPLACE MACRO emberlog_shift_left(a, n) AS
+             ((a::HUGEINT * (1::HUGEINT << (n & 63)::INTEGER)) % 18446744073709551616::HUGEINT
+               + 18446744073709551616::HUGEINT) % 18446744073709551616::HUGEINT""",
+        """CREATE OR REPLACE MACRO emberlog_signed(a) AS
+             (CASE WHEN a > 9223372036854775807::HUGEINT THEN a - 18446744073709551616::HUGEINT ELSE a END)::BIGINT""",
+    )
+
+    def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
+        node = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}[operator]
+        return call("TRY", node(this=exp.paren(left), expression=exp.paren(right)))
+
+    def quotient(self, left: Sql, right: Sql, type: Type) -> Sql:
+        return call("TRY", exp.IntDiv(this=exp.paren(left), expression=exp.paren(right)))
+
+    def power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
+        return call("emberlog_power", base, exponent)
+
+    def bitwise(self, function: str, arguments: list[Sql], type: Type) -> Sql:
+        signed = type.kind == "number"
+        first = exp.paren(arguments[0])
+        match function:
+            case "bnot":
+                return exp.BitwiseNot(this=first)
+            case "bxor":
+                return call("xor", *arguments)
+            case "bshl":
+                shifted = call("emberlog_shift_left", *arguments)
+                return call("emberlog_signed", shifted) if signed else cast(shifted, self.uint64)
+        second = exp.paren(arguments[1])
+        if function == "bshr":
+            count = exp.paren(exp.BitwiseAnd(this=second, expression=cast(number(63), self.type_name(type))))
+            return exp.BitwiseRightShift(this=first, expression=count)
+        node = exp.BitwiseAnd if function == "band" else exp.BitwiseOr
+        return node(this=first, expression=second)
+
+    def total(self, value: Sql, type: Type) -> Sql:
+        return self.try_cast(exp.Sum(this=value), self.type_name(type))
+
+    def try_cast(self, value: Sql, type: str) -> Sql:
+        return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True))
+
+    def full_match(self, value: Sql, pattern: Sql) -> Sql:
+        return call("regexp_full_match", value, pattern)
+
+    def first_code_point(self, value: Sql) -> Sql:
+        return cast(when(exp.EQ(this=value, expression=text("")), number(0), call("unicode", value)), self.int64)
+
+    def spread(self, count: Sql) -> Sql:
+        return call("unnest", call("range", count))
+
+    def complain(self, message: Sql) -> Sql:
+        return cast(call("error", message), "BOOLEAN")
+
+
+class Spark(Dialect):
+    name = "spark"
+    # Spark has no unsigned 64-bit integer: DECIMAL(20,0) holds every one of them.
+    int64, uint64, float64, symbol, timestamp = "BIGINT", "DECIMAL(20,0)", "DOUBLE", "STRING", "TIMESTAMP_NTZ"
+
+    def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
+        name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}[operator]
+        result = call(name, left, right)
+        return result if type.kind == "number" else in_range(result, type, cast(result.copy(), self.uint64))
+
+    def quotient(self, left: Sql, right: Sql, type: Type) -> Sql:
+        if type.kind == "unsigned":
+            # DIV on decimals gives a BIGINT, which is too small.
+            exact = exp.Sub(this=left, expression=exp.paren(exp.Mod(this=left.copy(), expression=right)))
+            return cast(exp.Div(this=exp.paren(exact), expression=right.copy()), self.uint64)
+        smallest = exp.and_(exp.EQ(this=left, expression=number(INT64_MIN)), exp.EQ(this=right, expression=number(-1)))
+        return when(smallest, exp.null(), exp.IntDiv(this=exp.paren(left.copy()), expression=exp.paren(right.copy())))
+
+    def power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
+        product = self.arithmetic("*", exp.column("p"), base, type)
+        step = exp.Lambda(this=product, expressions=[exp.to_identifier("p"), exp.to_identifier("i")])
+        steps = call("sequence", number(1), cast(exponent, "INT"))
+        return call("aggregate", steps, cast(number(1), self.type_name(type)), step)
+
+    def bitwise(self, function: str, arguments: list[Sql], type: Type) -> Sql:
+        bits = arguments if type.kind == "number" else [self._as_bits(argument) for argument in arguments]
+        first = exp.paren(bits[0])
+        match function:
+            case "bnot":
+                result: Sql = exp.BitwiseNot(this=first)
+            case "bshl" | "bshr":
+                name = "shiftleft" if function == "bshl" else "shiftright"
+                if function == "bshr" and type.kind == "unsigned":
+                    name = "shiftrightunsigned"
+                count = exp.BitwiseAnd(this=exp.paren(bits[1]), expression=number(63))
+                result = call(name, first, cast(count, "INT"))
+            case _:
+                node = {"band": exp.BitwiseAnd, "bor": exp.BitwiseOr, "bxor": exp.BitwiseXor}[function]
+                result = node(this=first, expression=exp.paren(bits[1]))
+        return result if type.kind == "number" else self._from_bits(result)
+
+    def _as_bits(self, value: Sql) -> Sql:
+        """An unsigned integer as the signed one with the same 64 bits."""
+        high = exp.GT(this=value, expression=number(INT64_MAX))
+        lowered = exp.Sub(this=value.copy(), expression=number(UINT64_MAX + 1))
+        return cast(when(high, lowered, value.copy()), self.int64)
+
+    def _from_bits(self, bits: Sql) -> Sql:
+        value = cast(exp.paren(bits), self.uint64)
+        raised = exp.Add(this=value, expression=number(UINT64_MAX + 1))
+        return cast(when(exp.LT(this=value.copy(), expression=number(0)), raised, value.copy()), self.uint64)
+
+    def total(self, value: Sql, type: Type) -> Sql:
+        if type.kind == "unsigned":
+            result = exp.Sum(this=value)
+            return in_range(result, type, cast(result.copy(), self.uint64))
+        # The high and the low half are summed as integers, which cannot overflow below 2^32 rows, and put together as
+        # decimals: exact, and several times faster than a sum of decimals.
+        high = exp.Sum(this=call("shiftright", value, number(32)))
+        low = exp.Sum(this=exp.BitwiseAnd(this=exp.paren(value.copy()), expression=number(2**32 - 1)))
+        scaled = exp.Mul(this=cast(high, "DECIMAL(20,0)"), expression=cast(number(2**32), "DECIMAL(10,0)"))
+        result_ = exp.paren(exp.Add(this=scaled, expression=cast(low, "DECIMAL(20,0)")))
+        return in_range(result_, type, cast(result_.copy(), self.int64))
+
+    def try_cast(self, value: Sql, type: str) -> Sql:
+        return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True))
+
+    def full_match(self, value: Sql, pattern: Sql) -> Sql:
+        return call(
+            "regexp_like",
+            value,
+            call(
+                "concat", call("char", number(94)), text("(?:"), pattern, text(")"), call("char", number(92)), text("z")
+            ),
+        )
+
+    def first_code_point(self, value: Sql) -> Sql:
+        return cast(call("ascii", value), self.int64)
+
+    def spread(self, count: Sql) -> Sql:
+        last = exp.Sub(this=count, expression=number(1))
+        some = call("sequence", cast(number(0), self.int64), last)
+        return call("explode", when(exp.GT(this=count.copy(), expression=number(0)), some, call("array")))
+
+    def complain(self, message: Sql) -> Sql:
+        # Spark takes raise_error for deterministic; with rand() beside it the filter stays where it is.
+        return cast(call("raise_error", call("concat", message, cast(call("rand"), "STRING"))), "BOOLEAN")

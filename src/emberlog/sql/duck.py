@@ -1,0 +1,92 @@
+"""DuckDB as the engine: in this process, tables in memory, larger ones spilled to the run's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emberlog.sql.compile import Statement
+from emberlog.sql.dialect import FLOAT_TEXT, DuckDB
+from emberlog.sql.engine import SqlEngine
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class DuckEngine(SqlEngine):
+    place = "duckdb"
+    lazy = False
+
+    def __init__(self, scratch: Path, *, threads: int | None = None, memory: str | None = None) -> None:
+        import duckdb
+
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "temp_directory": str(scratch),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+        }
+        if threads is not None:
+            settings["threads"] = threads
+        if memory is not None:
+            settings["memory_limit"] = memory
+        self.dialect = DuckDB()
+        self._connection = duckdb.connect(":memory:", config=settings)
+        for macro in DuckDB.PRELUDE:
+            self._connection.execute(macro)
+        self._has_float_text = False
+        self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
+
+    def _run(self, sql: str, statement: Statement | None = None) -> list[tuple[Any, ...]]:
+        if statement is not None and statement.needs_float_text and not self._has_float_text:
+            self._connection.create_function(FLOAT_TEXT, repr, ["DOUBLE"], "VARCHAR")
+            self._has_float_text = True
+        return self._connection.execute(sql, statement.parameters if statement else None).fetchall()
+
+    def load(self, name: str, table: pa.Table) -> None:
+        self._connection.register("arrow_in", table)
+        try:
+            self._run(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM arrow_in")
+        finally:
+            self._connection.unregister("arrow_in")
+
+    def define(self, name: str, statement: Statement) -> None:
+        self.store(name, statement)
+
+    def store(self, name: str, statement: Statement) -> int:
+        rows = self._run(f"CREATE OR REPLACE TABLE {name} AS {statement.sql}", statement)
+        return int(rows[0][0])
+
+    def append(self, name: str, other: str) -> None:
+        self._run(f"INSERT INTO {name} SELECT * FROM {other}")
+
+    def update(self, name: str, other: str, keys: tuple[int, ...]) -> None:
+        same = " AND ".join(f"{name}.c{key} = {other}.c{key}" for key in keys) or "TRUE"
+        deleted = int(self._run(f"DELETE FROM {name} USING {other} WHERE {same}")[0][0])
+        self._run(f"INSERT INTO {name} SELECT * FROM {other}")
+        self._dead[name] = self._dead.get(name, 0) + deleted
+        if self._dead[name] > 100_000 and self._dead[name] > self.count(name):
+            self._run(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name}")
+            self._dead[name] = 0
+
+    def rename(self, name: str, new: str) -> None:
+        self._run(f"DROP TABLE IF EXISTS {new}")
+        self._run(f"ALTER TABLE {name} RENAME TO {new}")
+
+    def drop(self, name: str) -> None:
+        self._run(f"DROP TABLE IF EXISTS {name}")
+
+    def count(self, name: str) -> int:
+        return int(self._run(f"SELECT count(*) FROM {name}")[0][0])
+
+    def fetch(self, name: str) -> pa.Table:
+        return self._connection.sql(f"SELECT * FROM {name}").to_arrow_table()
+
+    def first(self, statement: Statement) -> tuple[Any, ...] | None:
+        rows = self._run(f"{statement.sql} LIMIT 1", statement)
+        return rows[0] if rows else None
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()

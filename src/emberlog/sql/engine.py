@@ -1,0 +1,73 @@
+"""What the evaluator asks of a SQL engine: named tables that are stored, grown, updated and read.
+
+Table names are ours. A table has the columns `c0`, `c1`, ..; a relation without columns has one dummy column.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from emberlog.sql.compile import Statement
+from emberlog.sql.dialect import Dialect
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class SqlEngine(ABC):
+    """A place where statements run and their tables live."""
+
+    dialect: Dialect
+    place: str  # as `explain` and `stats` name it
+    lazy: bool  # is `define` free until somebody reads?
+
+    def table(self, name: str) -> str:
+        """How a statement names a table."""
+        return name
+
+    @abstractmethod
+    def load(self, name: str, table: pa.Table) -> None:
+        """A table with the rows of an Arrow table, whose columns are `c0`, `c1`, .."""
+
+    @abstractmethod
+    def define(self, name: str, statement: Statement) -> None:
+        """A table with the rows of a statement, computed when this is cheapest."""
+
+    @abstractmethod
+    def store(self, name: str, statement: Statement) -> int:
+        """A table with the rows of a statement, computed now. Returns how many there are."""
+
+    @abstractmethod
+    def append(self, name: str, other: str) -> None:
+        """Adds the rows of `other`, none of which are there yet."""
+
+    @abstractmethod
+    def update(self, name: str, other: str, keys: tuple[int, ...]) -> None:
+        """Adds the rows of `other`; a row whose columns at `keys` are there already takes that row's place."""
+
+    @abstractmethod
+    def rename(self, name: str, new: str) -> None:
+        """`new` is now the table that was `name`."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None: ...
+
+    @abstractmethod
+    def count(self, name: str) -> int: ...
+
+    @abstractmethod
+    def fetch(self, name: str) -> pa.Table:
+        """All rows of a table."""
+
+    @abstractmethod
+    def first(self, statement: Statement) -> tuple[Any, ...] | None:
+        """The first row of a statement, None when it has none."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Ends the statement that is running, from another thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Drops every table."""

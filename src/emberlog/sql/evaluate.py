@@ -1,0 +1,144 @@
+"""Evaluates strata on a SQL engine.
+
+`SqlEvaluator.run` takes one stratum: a relation that is not recursive is one statement; a component is a loop of
+statements, by deltas (`fixpoint`) or by replacing the state (`iterate`). Statements are compiled once, before the loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Timer
+from time import monotonic
+
+from emberlog.analysis.program import CoreRule, Signature
+from emberlog.diagnostics import DataError, EmberlogError, ExecutionError
+from emberlog.plan.logical import Guard, Plan, Scan, Stratum, Version, plans, scans
+from emberlog.plan.names import positions
+from emberlog.sql.compile import MARK_BETWEEN, MARK_END, MARK_START, Statement, compile_plan
+from emberlog.sql.complaints import no_value
+from emberlog.sql.engine import SqlEngine
+from emberlog.stats import Meter, StratumStats
+from emberlog.types import Type
+
+
+class SqlEvaluator:
+    """Runs strata on one engine. Relations that a stratum reads must have a table there."""
+
+    def __init__(self, engine: SqlEngine, rules: Mapping[int, CoreRule], meter: Meter) -> None:
+        self.engine = engine
+        self.rules = rules
+        self.meter = meter
+        self._tables: dict[str, str] = {}
+        self._guards: list[Guard] = []
+
+    # --- tables and statements -----------------------------------------------------------------------------------
+
+    def table(self, relation: str, version: Version = "all") -> str:
+        """The engine's name for a relation in one of its versions."""
+        name = self._tables.setdefault(relation, f"r{len(self._tables)}")
+        return name if version == "all" else f"{name}_{version}"
+
+    def scan(self, signature: Signature, version: Version = "all", names: tuple[str, ...] | None = None) -> Scan:
+        """All columns of a relation, named by position or as given."""
+        types = tuple(column.type.wide for column in signature.columns)
+        return Scan(signature.name, names or positions(len(types)), types, version)
+
+    def statement(self, plan: Plan) -> Statement:
+        def table(relation: str, version: Version) -> str:
+            return self.engine.table(self.table(relation, version))
+
+        return compile_plan(plan, self.engine.dialect, table, self._guards)
+
+    def empty(self, types: tuple[Type, ...]) -> Statement:
+        """No rows, with columns of these types."""
+        from sqlglot import exp
+
+        dialect = self.engine.dialect
+        items = [exp.alias_(dialect.convert(exp.null(), type), f"c{i}") for i, type in enumerate(types)]
+        query = exp.select(*(items or [exp.alias_(exp.true(), "c0")])).where(exp.false())
+        return Statement(query.sql(dialect=dialect.name), {})
+
+    # --- evaluation ----------------------------------------------------------------------------------------------
+
+    def run(self, stratum: Stratum, stats: StratumStats) -> None:
+        """Computes every relation of the stratum; `stats` says how it went."""
+        from emberlog.sql.fixpoint import run_deltas
+        from emberlog.sql.iterate import run_naive
+
+        started = monotonic()
+        try:
+            with self.guarded(stats):
+                match stratum.evaluation:
+                    case "once":
+                        self._once(stratum, stats)
+                    case "delta":
+                        run_deltas(self, stratum, stats)
+                    case "naive":
+                        run_naive(self, stratum, stats)
+        finally:
+            stats.seconds = monotonic() - started
+        self.meter.rows += stats.facts or 0
+
+    def _once(self, stratum: Stratum, stats: StratumStats) -> None:
+        (relation,) = stratum.relations
+        stats.stopped = "computed once"
+        if relation.exit is None:
+            self.engine.store(self.table(relation.name), self.empty(_types(relation.signature)))
+            stats.facts = 0
+        elif self.engine.lazy:
+            self.engine.define(self.table(relation.name), self.statement(relation.exit))
+        else:
+            stats.facts = self.engine.store(self.table(relation.name), self.statement(relation.exit))
+            self.meter.check(stats, stats.facts)
+
+    def materialise(self, relation: str, stats: StratumStats) -> None:
+        """Computes a relation that was only defined, for those who read it more than once."""
+        name = self.engine.table(self.table(relation))
+        with self.guarded(stats):
+            stats.facts = self.engine.store(self.table(relation), Statement(f"SELECT * FROM {name}", {}))
+            self.meter.check(stats, stats.facts)
+
+    @contextmanager
+    def guarded(self, stats: StratumStats | None = None) -> Iterator[None]:
+        """Holds statements to the time limit, and turns what an engine complains of into our errors."""
+        left = self.meter.seconds_left
+        timer = Timer(max(left, 0.001), self.engine.interrupt) if left is not None and stats is not None else None
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        except EmberlogError:
+            raise
+        except Exception as error:
+            left = self.meter.seconds_left
+            if stats is not None and left is not None and left <= 0:
+                raise self.meter.out_of_time(stats) from error
+            raise self._translated(error) from error
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _translated(self, error: Exception) -> EmberlogError:
+        """An engine's exception as an error of ours: a rule without a value, or a failure of the engine."""
+        found = re.search(re.escape(MARK_START) + r"(\d+|range)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
+        if found is None:
+            lines = str(error).strip().splitlines()
+            reason = lines[0] if lines else type(error).__name__
+            return ExecutionError(f"{self.engine.place} failed: {reason}", fix="its own error is chained to this one")
+        if found.group(1) == "range":
+            return DataError("a range has step 0, or more than 100,000,000 values")
+        guard = self._guards[int(found.group(1))]
+        return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
+
+
+def _types(signature: Signature) -> tuple[Type, ...]:
+    return tuple(column.type for column in signature.columns)
+
+
+def inputs(stratum: Stratum) -> frozenset[str]:
+    """The relations of other strata that a stratum reads."""
+    read = {scan.relation for relation in stratum.relations for plan in plans(relation) for scan in scans(plan)}
+    return frozenset(read - set(stratum.names))

@@ -1,0 +1,285 @@
+"""Semi-naive rounds in SQL (PSN): each round derives from the rows of the last one, until there are none.
+
+What is kept of a relation between rounds is its `state`: a set of rows in two tables, `stable` and `recent`; the best
+row of each group; or contributions and the totals made of them. Each state computes its next rows first; when all
+relations of the component have done so, all of them take them in. Facts of a round are thus seen by the next one only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from emberlog.plan.logical import (
+    Antijoin,
+    Contribution,
+    Distinct,
+    Fold,
+    Group,
+    Join,
+    Plan,
+    RelationPlan,
+    Scan,
+    Stratum,
+    Union,
+    columns,
+    keep,
+    map_children,
+)
+from emberlog.plan.lower import by_contributor, totals, union
+from emberlog.plan.names import position, positions
+from emberlog.sql.changes import unchanged
+from emberlog.stats import StratumStats
+from emberlog.syntax.nodes import Comparison, Variable
+
+if TYPE_CHECKING:
+    from emberlog.sql.compile import Statement
+    from emberlog.sql.evaluate import SqlEvaluator
+
+BEST = "#best"  # the value that a group has so far
+
+
+def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
+    """The fixpoint of a component."""
+    sets = frozenset(relation.name for relation in stratum.relations if relation.state == "set")
+    states = [_state_of(run, relation, sets) for relation in stratum.relations]
+    delta = sum(state.begin() for state in states)
+    run.meter.round(stats, delta, sum(state.facts for state in states))
+    while delta:
+        facts = sum(state.facts for state in states)
+        run.meter.allow_round(stats, facts, invents=stratum.invents or any(s.grows_values for s in states))
+        for state in states:
+            state.derive()
+        delta = sum(state.advance() for state in states)
+        run.meter.round(stats, delta, sum(state.facts for state in states))
+    for state in states:
+        state.finish()
+    stats.facts = sum(state.facts for state in states)
+    stats.stopped = "fixpoint"
+
+
+class State(ABC):
+    """A relation while its component is evaluated."""
+
+    grows_values = False  # may values change for ever although no rule computes new ones?
+
+    def __init__(self, run: SqlEvaluator, relation: RelationPlan) -> None:
+        self.run = run
+        self.relation = relation
+        self.facts = 0
+        self.pending = 0  # rows that `derive` found
+        name = run.table(relation.name)
+        self.all, self.stable, self.recent, self.next = name, f"{name}_stable", f"{name}_recent", f"{name}_next"
+
+    def _statement(self, plan: Plan | None) -> Statement:
+        """The plan's statement; no plan gives no rows."""
+        types = tuple(column.type for column in self.relation.signature.columns)
+        return self.run.empty(types) if plan is None else self.run.statement(plan)
+
+    def begin(self) -> int:
+        """The first rows, from lower strata. Returns how many are recent."""
+        self.facts = self.run.engine.store(self.recent, self._statement(self.relation.exit))
+        self.run.engine.store(self.kept, self._statement(None))
+        return self.facts
+
+    @property
+    @abstractmethod
+    def kept(self) -> str:
+        """The table that holds the rows of earlier rounds."""
+
+    @abstractmethod
+    def derive(self) -> None:
+        """Computes the next rows; nothing else changes."""
+
+    @abstractmethod
+    def advance(self) -> int:
+        """The next rows become the recent ones. Returns how many."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Leaves the relation's rows in one table."""
+
+
+class SetState(State):
+    """Rows, in two tables that share none: those before the last round and those of it."""
+
+    def __init__(self, run: SqlEvaluator, relation: RelationPlan, sets: frozenset[str]) -> None:
+        super().__init__(run, relation)
+        known = run.scan(relation.signature)
+        found = union([split_all(step, sets) for step in relation.steps])
+        self.step = self._statement(found and Antijoin(Distinct(found), split_all(known, sets)))
+
+    @property
+    def kept(self) -> str:
+        return self.stable
+
+    def derive(self) -> None:
+        self.pending = self.run.engine.store(self.next, self.step)
+
+    def advance(self) -> int:
+        self.run.engine.append(self.stable, self.recent)
+        self.run.engine.rename(self.next, self.recent)
+        self.facts += self.pending
+        return self.pending
+
+    def finish(self) -> None:
+        self.run.engine.rename(self.stable, self.all)
+        self.run.engine.drop(self.recent)
+
+
+class GroupState(State):
+    """One row for each group, with the value that it has now."""
+
+    @property
+    def kept(self) -> str:
+        return self.all
+
+    def begin(self) -> int:
+        count = super().begin()
+        self.run.engine.append(self.all, self.recent)
+        return count
+
+    def advance(self) -> int:
+        engine = self.run.engine
+        engine.rename(self.next, self.recent)
+        if self.pending:
+            engine.update(self.all, self.recent, self.relation.signature.groups)
+            # Counting the groups is a job of its own on Spark; a lower bound does until the end.
+            self.facts = max(self.facts, self.pending) if engine.lazy else engine.count(self.all)
+        return self.pending
+
+    def finish(self) -> None:
+        self.run.engine.drop(self.recent)
+        self.facts = self.run.engine.count(self.all)
+
+
+class ExtremumState(GroupState):
+    """The best row of each group. A round's rows are those that are better than what is there."""
+
+    def __init__(self, run: SqlEvaluator, relation: RelationPlan, sets: frozenset[str]) -> None:
+        super().__init__(run, relation)
+        spot, function = relation.aggregate
+        value, groups = position(spot), tuple(position(i) for i in relation.signature.groups)
+        names = tuple(BEST if name == value else name for name in positions(len(relation.signature.columns)))
+        found = union([split_all(step, sets) for step in relation.steps])
+        better: Plan | None = None
+        if found is not None:
+            best = keep(Group(found, groups, (Fold(value, function, value),)), positions(len(names)))
+            at_least = Comparison("<=" if function == "min" else ">=", Variable(BEST), Variable(value))
+            better = Antijoin(best, run.scan(relation.signature, names=names), (at_least,))
+        self.step = self._statement(better)
+
+    def derive(self) -> None:
+        self.pending = self.run.engine.store(self.next, self.step)
+
+
+class TotalState(GroupState):
+    """Sums and counts: contributions by identity, and a total for each group.
+
+    A round brings contributions, new ones or new values of known ones; the groups that they touch are totalled anew.
+    """
+
+    grows_values = True
+
+    def __init__(self, run: SqlEvaluator, relation: RelationPlan, sets: frozenset[str]) -> None:
+        super().__init__(run, relation)
+        self.parts = [_Part(run, relation, spot, part, sets) for spot, part in enumerate(relation.contributions)]
+        signature = relation.signature
+        self.exits = replace(signature, name=f"{relation.name}/exits")
+        groups = tuple(position(i) for i in signature.groups)
+        first = run.scan(self.exits)
+        rule = relation.contributions[0].rule if relation.contributions else -1
+        contributed = union([first, *(part.rows() for part in self.parts)])
+        touched = union([keep(part.fresh(), groups) for part in self.parts])
+        assert contributed is not None
+        self.first = totals(signature, first, rule)
+        changed: Plan | None = None
+        if touched is not None:
+            value = position(relation.aggregate[0])
+            names = tuple(BEST if name == value else name for name in positions(len(signature.columns)))
+            now = totals(signature, Join(contributed, Distinct(touched)), rule)
+            changed = Antijoin(now, run.scan(signature, names=names), (unchanged(value, BEST, now),))
+        self.step = self._statement(changed)
+
+    def begin(self) -> int:
+        self.run.engine.store(self.run.table(self.exits.name), self._statement(self.relation.exit))
+        for part in self.parts:
+            part.begin()
+        self.relation = replace(self.relation, exit=self.first)
+        return super().begin()
+
+    def derive(self) -> None:
+        for part in self.parts:
+            part.derive()
+        self.pending = self.run.engine.store(self.next, self.step)
+
+    def finish(self) -> None:
+        super().finish()
+        self.run.engine.drop(self.run.table(self.exits.name))
+        for part in self.parts:
+            part.finish()
+
+
+class _Part:
+    """The contributions of one rule: their identity, their row, their current value."""
+
+    def __init__(
+        self, run: SqlEvaluator, relation: RelationPlan, spot: int, part: Contribution, sets: frozenset[str]
+    ) -> None:
+        self.run = run
+        self.rule = run.rules[part.rule]
+        found = union([split_all(step, sets) for step in part.steps])
+        assert found is not None
+        self.columns = columns(found)
+        self.keys = tuple(i for i, name in enumerate(self.columns) if name in part.identity)
+        self.name, self.fresh_name = f"{relation.name}/by{spot}", f"{relation.name}/fresh{spot}"
+        self.statement = run.statement(Distinct(found))
+
+    def _scan(self, name: str) -> Scan:
+        return Scan(name, tuple(self.columns), tuple(self.columns.values()))
+
+    def fresh(self) -> Plan:
+        return self._scan(self.fresh_name)
+
+    def rows(self) -> Plan:
+        """All contributions as rows of the relation, one for each contributor where the rule names one."""
+        arity = len(self.rule.arguments)
+        kept = tuple(name for name in self.columns if name.startswith("#"))
+        rows = by_contributor(self.rule, keep(self._scan(self.name), kept))
+        return keep(rows, positions(arity))
+
+    def begin(self) -> None:
+        types = tuple(self.columns.values())
+        self.run.engine.store(self.run.table(self.name), self.run.empty(types))
+
+    def derive(self) -> None:
+        engine = self.run.engine
+        fresh = self.run.table(self.fresh_name)
+        if engine.store(fresh, self.statement):
+            engine.update(self.run.table(self.name), fresh, self.keys)
+
+    def finish(self) -> None:
+        self.run.engine.drop(self.run.table(self.name))
+        self.run.engine.drop(self.run.table(self.fresh_name))
+
+
+def _state_of(run: SqlEvaluator, relation: RelationPlan, sets: frozenset[str]) -> State:
+    match relation.state:
+        case "set":
+            return SetState(run, relation, sets)
+        case "extremum":
+            return ExtremumState(run, relation, sets)
+        case "total":
+            return TotalState(run, relation, sets)
+
+
+def split_all(plan: Plan, sets: frozenset[str]) -> Plan:
+    """`plan` in which all rows of a set of the component are read as its two tables, and groups have one table."""
+    match plan:
+        case Scan(relation, _, _, "all") if relation in sets:
+            return Union((replace(plan, version="stable"), replace(plan, version="recent")))
+        case Scan(_, _, _, "stable") if plan.relation not in sets:
+            return replace(plan, version="all")
+        case _:
+            return map_children(plan, lambda child: split_all(child, sets))

@@ -1,0 +1,301 @@
+"""Terms and conditions of rules as SQL expressions.
+
+Constants of the program become parameters: no text of the user's ever stands in the statement. A term without a value
+is NULL; a comparison of such a term is NULL too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import assert_never
+
+from sqlglot import exp
+
+from emberlog.analysis import functions
+from emberlog.analysis.functions import fallible, type_of
+from emberlog.plan.logical import Condition
+from emberlog.sql.dialect import Dialect, Sql, any_of, call, cast, in_range, is_null, number, text, when
+from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
+from emberlog.types import INT64_MAX, Type
+
+Parameter = bool | int | float | str | Decimal
+
+INTEGER_TEXT = "[+-]?[0-9]+"
+FLOAT_TEXT = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|Infinity)|nan|NaN"
+
+COMPARISONS: Mapping[str, type[exp.Binary]] = {
+    "=": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+
+
+class Terms:
+    """Compiles the terms of one statement and collects its parameters."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.parameters: dict[str, Parameter] = {}
+
+    def parameter(self, value: Parameter) -> Sql:
+        name = f"p{len(self.parameters)}"
+        self.parameters[name] = value
+        return exp.Placeholder(this=name)
+
+    # --- conditions ----------------------------------------------------------------------------------------------
+
+    def condition(self, condition: Condition, scope: Mapping[str, Sql], types: Mapping[str, Type]) -> Sql:
+        match condition:
+            case Comparison(operator, left, right):
+                return self.compare(
+                    operator,
+                    self.term(left, scope, types),
+                    self.term(right, scope, types),
+                    type_of(left, types),
+                    isinstance(left, Constant),
+                    isinstance(right, Constant),
+                )
+            case Test(goal):
+                return self.term(goal, scope, types)
+            case _:
+                assert_never(condition)
+
+    def compare(
+        self,
+        operator: str,
+        left: Sql,
+        right: Sql,
+        type: Type,
+        left_constant: bool = False,
+        right_constant: bool = False,
+    ) -> Sql:
+        """A comparison of two values of one type. NaN equals nothing; the engines take it for the largest number."""
+        plain = COMPARISONS[operator](this=exp.paren(left), expression=exp.paren(right))
+        if type.kind != "float":
+            return plain
+        match operator:
+            case "=" | "!=" if left_constant or right_constant:
+                return plain
+            case "=":
+                return exp.and_(plain, exp.not_(call("isnan", left.copy())))
+            case "!=":
+                return exp.paren(exp.or_(plain, call("isnan", left.copy())))
+            case "<" | "<=" if not right_constant:
+                return exp.and_(plain, exp.not_(call("isnan", right.copy())))
+            case ">" | ">=" if not left_constant:
+                return exp.and_(plain, exp.not_(call("isnan", left.copy())))
+            case _:
+                return plain
+
+    # --- terms ---------------------------------------------------------------------------------------------------
+
+    def term(self, term: Term, scope: Mapping[str, Sql], types: Mapping[str, Type]) -> Sql:
+        match term:
+            case Variable(name):
+                return scope[name].copy()
+            case Constant():
+                return self.constant(term)
+            case Call(function, arguments):
+                values = [self.term(argument, scope, types) for argument in arguments]
+                kinds = [type_of(argument, types) for argument in arguments]
+                result = self._call(function, values, kinds, type_of(term, types))
+                if function in _NOT_STRICT and any(fallible(argument, types) for argument in arguments):
+                    return when(any_of([is_null(value.copy()) for value in values]), exp.null(), result)
+                return result
+            case _:
+                raise AssertionError(f"{term} cannot stand in a plan")
+
+    def constant(self, constant: Constant) -> Sql:
+        type = type_of(constant, {})
+        value: Parameter = constant.value
+        if type.kind == "unsigned" and self.dialect.name == "spark":
+            value = Decimal(int(constant.value))
+        return self.dialect.convert(self.parameter(value), type)
+
+    def _call(self, function: str, values: list[Sql], kinds: list[Type], type: Type) -> Sql:
+        match function:
+            case "+" | "-" | "*":
+                return self._arithmetic(function, values[0], values[1], type)
+            case "/" | "%":
+                return self._divide(function, values[0], values[1], type)
+            case "^" | "pow":
+                return self._power(values[0], values[1], type)
+            case "neg":
+                zero = self.dialect.convert(number(0), type)
+                negative = exp.Neg(this=exp.paren(values[0]))
+                return negative if type.kind == "float" else self.dialect.arithmetic("-", zero, values[0], type)
+            case "abs":
+                return self._absolute(values[0], type)
+            case "min" | "max" | "relu" | "clip":
+                return self._extremum(function, values, type)
+            case functions.DEFAULT_STEP:
+                one, down = self.dialect.convert(number(1), type), exp.GT(this=values[0], expression=values[1])
+                return one if type.kind == "unsigned" else when(down, exp.Neg(this=one), one.copy())
+            case "exp" | "tanh":
+                return call(function, values[0])
+            case "log" | "sqrt":
+                bad = exp.LTE if function == "log" else exp.LT
+                name = "ln" if function == "log" else "sqrt"
+                return when(bad(this=values[0], expression=number(0)), exp.null(), call(name, values[0].copy()))
+            case "band" | "bor" | "bxor" | "bnot" | "bshl" | "bshr":
+                return self.dialect.bitwise(function, values, type)
+            case "land" | "lor" | "lnot":
+                return self._logical(function, values, kinds)
+            case "to_number" | "to_unsigned" | "to_float" | "to_string":
+                return self._conversion(values[0], kinds[0], type)
+            case "int8" | "int16" | "int32" | "uint8" | "uint16" | "uint32" | "float32":
+                return self._narrow(function, values[0], kinds[0])
+            case _:
+                return self._string(function, values)
+
+    def _arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
+        if type.is_integer:
+            return self.dialect.arithmetic(operator, left, right, type.wide)
+        node = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}[operator]
+        return exp.paren(node(this=exp.paren(left), expression=exp.paren(right)))
+
+    def _divide(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
+        if operator == "%":
+            result: Sql = exp.Mod(this=exp.paren(left), expression=exp.paren(right))
+            if type.kind == "number":
+                # The remainder by -1 is 0, also of the one number whose quotient overflows.
+                result = when(exp.EQ(this=right.copy(), expression=number(-1)), number(0), result)
+            result = self.dialect.convert(result, type.wide)
+        elif type.is_integer:
+            result = self.dialect.quotient(left, right, type.wide)
+        else:
+            result = exp.Div(this=exp.paren(left), expression=exp.paren(right))
+        return when(exp.EQ(this=right.copy(), expression=number(0)), exp.null(), result)
+
+    def _power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
+        if not type.is_integer:
+            return call("power", base, exponent)
+        one = self.dialect.convert(number(1), type.wide)
+
+        def is_(value: Sql, other: int) -> Sql:
+            return exp.EQ(this=value.copy(), expression=number(other))
+
+        odd = exp.EQ(this=exp.Mod(this=exp.paren(exponent), expression=number(2)), expression=number(1))
+        minus = self.dialect.convert(number(-1), type.wide) if type.kind == "number" else one
+        return exp.Case(
+            ifs=[
+                exp.If(this=exp.LT(this=exponent.copy(), expression=number(0)), true=exp.null()),
+                exp.If(this=exp.or_(is_(exponent, 0), is_(base, 1)), true=one),
+                exp.If(this=exp.or_(is_(base, 0), is_(exponent, 1)), true=base.copy()),
+                exp.If(this=is_(base, -1), true=when(odd, minus, one.copy())),
+                exp.If(this=exp.GT(this=exponent.copy(), expression=number(63)), true=exp.null()),
+            ],
+            default=self.dialect.power(base, exponent, type.wide),
+        )
+
+    def _absolute(self, value: Sql, type: Type) -> Sql:
+        if type.kind == "number":
+            negated = self.dialect.arithmetic("-", self.dialect.convert(number(0), type), value, type)
+            return when(exp.LT(this=value.copy(), expression=number(0)), negated, value.copy())
+        return value if type.kind == "unsigned" else call("abs", value)
+
+    def _extremum(self, function: str, values: list[Sql], type: Type) -> Sql:
+        if function == "relu":
+            return self._extremum("max", [values[0], self.dialect.convert(number(0), type)], type)
+        if function == "clip":
+            raised = self._extremum("max", values[:2], type)
+            return self._extremum("min", [raised, values[2]], type)
+        if function == "min":
+            return call("least", *values)
+        if type.kind != "float":
+            return call("greatest", *values)
+        # NaN is the engines' largest number; it must not win. Nulls are passed over, so all NaN gives null, then NaN.
+        best = call("greatest", *(when(call("isnan", value), exp.null(), value.copy()) for value in values))
+        return exp.Coalesce(this=best, expressions=[cast(text("NaN"), self.dialect.float64)])
+
+    def _logical(self, function: str, values: list[Sql], kinds: list[Type]) -> Sql:
+        def holds(value: Sql, type: Type) -> Sql:
+            return exp.paren(value) if type.kind == "bool" else exp.NEQ(this=exp.paren(value), expression=number(0))
+
+        operands = [holds(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        match function:
+            case "lnot":
+                result: Sql = exp.not_(operands[0])
+            case "land":
+                result = exp.and_(*operands)
+            case _:
+                result = exp.or_(*operands)
+        if kinds[0].kind == "bool":
+            return exp.paren(result)
+        return when(result, self.dialect.convert(number(1), kinds[0]), self.dialect.convert(number(0), kinds[0]))
+
+    def _conversion(self, value: Sql, source: Type, target: Type) -> Sql:
+        dialect, name = self.dialect, self.dialect.type_name(target.wide)
+        match source.kind, target.kind:
+            case a, b if a == b:
+                return value
+            case "float", "symbol":
+                return dialect.float_text(value)
+            case "symbol", "number" | "unsigned" | "float":
+                pattern = FLOAT_TEXT if target.kind == "float" else INTEGER_TEXT
+                return when(dialect.full_match(value, self.parameter(pattern)), dialect.try_cast(value.copy(), name))
+            case "float", "number" | "unsigned":
+                # 2^63 and 2^64 are floats, the largest integers are not: the upper bound is exclusive.
+                low, high = (-(2.0**63), 2.0**63) if target.kind == "number" else (-1.0, 2.0**64)
+                above = exp.GT if target.kind == "unsigned" else exp.GTE
+                inside = exp.and_(
+                    above(this=value, expression=self._float(low)),
+                    exp.LT(this=value.copy(), expression=self._float(high)),
+                )
+                whole = call("floor", call("abs", value.copy()))
+                signed = when(exp.LT(this=value.copy(), expression=number(0)), exp.Neg(this=whole), whole.copy())
+                return when(inside, cast(signed, name))
+            case "number" | "unsigned", "number" | "unsigned":
+                fits = (
+                    exp.GTE(this=value, expression=number(0))
+                    if target.kind == "unsigned"
+                    else exp.LTE(this=value, expression=number(INT64_MAX))
+                )
+                return when(fits, cast(value.copy(), name))
+            case _:
+                return cast(value, name)
+
+    def _float(self, value: float) -> Sql:
+        return cast(self.parameter(value), self.dialect.float64)
+
+    def _narrow(self, function: str, value: Sql, source: Type) -> Sql:
+        if function == "float32":
+            return cast(cast(value, "REAL" if self.dialect.name == "duckdb" else "FLOAT"), self.dialect.float64)
+        kind = "unsigned" if function.startswith("u") else "number"
+        type = Type(kind, bits=int(function.lstrip("uint")))  # type: ignore[arg-type]
+        return in_range(value, type, value.copy())
+
+    def _string(self, function: str, values: list[Sql]) -> Sql:
+        int64 = self.dialect.int64
+        match function:
+            case "cat":
+                joined = values[0]
+                for value in values[1:]:
+                    joined = exp.DPipe(this=joined, expression=value)
+                return exp.paren(joined)
+            case "strlen":
+                return cast(call("length", values[0]), int64)
+            case "ord":
+                return self.dialect.first_code_point(values[0])
+            case "substr":
+                subject, start, length = values
+                outside = exp.or_(exp.LT(this=start, expression=number(0)), exp.LTE(this=length, expression=number(0)))
+                longest = number(2**31 - 2)
+                first = cast(call("least", start.copy(), longest), "INT")
+                size = cast(call("least", length.copy(), longest.copy()), "INT")
+                piece = call("substring", subject, exp.Add(this=first, expression=number(1)), size)
+                return when(outside, text(""), piece)
+            case "contains":
+                return call("contains", values[1], values[0])
+            case "match":
+                return self.dialect.full_match(values[1], values[0])
+            case _:
+                raise AssertionError(f"no SQL for {function}")
+
+
+# Functions whose SQL gives a value although an argument is NULL.
+_NOT_STRICT = frozenset({"min", "max", "relu", "clip", "land", "lor", "substr", "^", "pow", "abs"})

@@ -1,0 +1,71 @@
+"""The types that values of a program have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = bool | int | float | str  # a constant of a program
+
+Kind = Literal["number", "unsigned", "float", "symbol", "bool", "date", "timestamp", "decimal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of the language, after aliases and subtypes are resolved.
+
+    `bits` narrows number (`int8`..), unsigned (`uint8`..) and float (`float32`): values are computed in 64 bits and
+    checked, or rounded, where they enter a column. `precision` and `scale` belong to decimal.
+    """
+
+    kind: Kind
+    bits: int = 64
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def wide(self) -> Type:
+        """The type that arithmetic on this one has."""
+        return self if self.bits == 64 else Type(self.kind)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("number", "unsigned")
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind in ("number", "unsigned", "float")
+
+    def __str__(self) -> str:
+        if self.kind == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        if self.bits == 64:
+            return self.kind
+        return {"number": "int", "unsigned": "uint", "float": "float"}[self.kind] + str(self.bits)
+
+
+NUMBER = Type("number")
+UNSIGNED = Type("unsigned")
+FLOAT = Type("float")
+SYMBOL = Type("symbol")
+BOOL = Type("bool")
+DATE = Type("date")
+TIMESTAMP = Type("timestamp")
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+UINT64_MAX = 2**64 - 1
+
+
+def integer_range(type: Type) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    if type.kind == "unsigned":
+        return 0, 2**type.bits - 1
+    return -(2 ** (type.bits - 1)), 2 ** (type.bits - 1) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a relation: the name that users see, and its type."""
+
+    name: str
+    type: Type

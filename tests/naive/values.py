@@ -1,0 +1,304 @@
+"""Values and functions, as Python values: what `+`, `<` or `substr` give, and when they give nothing.
+
+An unsigned number is an `Unsigned`, so that a value carries its type along. A function that has no value for its
+arguments raises `Undefined` with the reason. There is one NaN object: as an element of a set it is one element, and
+`equal` says that it equals nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from typing import Any, TypeAlias
+
+Value: TypeAlias = bool | int | float | str | date | Decimal
+Row: TypeAlias = tuple[Value, ...]
+
+INT64 = (-(2**63), 2**63 - 1)
+UINT64 = (0, 2**64 - 1)
+
+
+class Undefined(Exception):
+    """An expression has no value. The text says why."""
+
+
+class Unsigned(int):
+    """A value of the type `unsigned`."""
+
+
+def is_nan(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def checked(value: int, like: Sequence[Value]) -> int:
+    """`value` as an unsigned number if one of `like` is one, else as a number; `Undefined` if it does not fit."""
+    unsigned = any(isinstance(other, Unsigned) for other in like)
+    low, high = UINT64 if unsigned else INT64
+    if not low <= value <= high:
+        raise Undefined(f"{value} does not fit {'an unsigned' if unsigned else 'a'} 64-bit number")
+    return Unsigned(value) if unsigned else value
+
+
+def wrapped(value: int, like: Value) -> int:
+    """The low 64 bits of `value`, read as an unsigned number if `like` is one, else as a number."""
+    bits = value & UINT64[1]
+    if isinstance(like, Unsigned):
+        return Unsigned(bits)
+    return bits - 2**64 if bits > INT64[1] else bits
+
+
+def whole(*values: Value) -> bool:
+    return all(isinstance(value, int) for value in values)
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def compare(operation: str, left: Any, right: Any) -> bool:
+    """The comparison of two values. NaN is different from everything and neither less nor greater."""
+    if isinstance(left, date) or isinstance(right, date):
+        left, right = moment(left), moment(right)
+    match operation:
+        case "=":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+        case _:
+            raise ValueError(f"no comparison `{operation}`")
+
+
+def moment(value: Value) -> datetime:
+    """A date, a timestamp or ISO text as a timestamp, so that any two of them compare."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    return datetime.fromisoformat(str(value))
+
+
+def equal(left: Value, right: Value) -> bool:
+    return compare("=", left, right)
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def add(a: Any, b: Any) -> Value:
+    return checked(a + b, (a, b)) if whole(a, b) else a + b
+
+
+def subtract(a: Any, b: Any) -> Value:
+    return checked(a - b, (a, b)) if whole(a, b) else a - b
+
+
+def multiply(a: Any, b: Any) -> Value:
+    return checked(a * b, (a, b)) if whole(a, b) else a * b
+
+
+def divide(a: Any, b: Any) -> Value:
+    if b == 0:
+        raise Undefined(f"{a} / {b}: division by zero")
+    if not whole(a, b):
+        return float(a / b)
+    quotient = abs(a) // abs(b)
+    return checked(quotient if (a < 0) == (b < 0) else -quotient, (a, b))
+
+
+def remainder(a: Any, b: Any) -> Value:
+    if b == 0:
+        raise Undefined(f"{a} % {b}: division by zero")
+    if not whole(a, b):
+        return math.nan if math.isinf(a) else math.fmod(a, b)
+    rest = abs(a) % abs(b)
+    return checked(-rest if a < 0 else rest, (a, b))
+
+
+def power(a: Any, b: Any) -> Value:
+    if not whole(a, b):
+        return float_power(float(a), float(b))
+    if b < 0:
+        raise Undefined(f"{a} ^ {b}: a negative exponent of an integer")
+    if abs(a) > 1 and b > 64:
+        raise Undefined(f"{a} ^ {b} does not fit 64 bits")
+    return checked(a**b, (a, b))
+
+
+def float_power(a: float, b: float) -> float:
+    """What IEEE 754 says, where Python raises."""
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+    except ValueError:
+        return math.inf if a == 0 else math.nan
+
+
+def negate(a: Any) -> Value:
+    return checked(-a, (a,)) if whole(a) else -a
+
+
+def absolute(a: Any) -> Value:
+    return checked(abs(a), (a,)) if whole(a) else abs(a)
+
+
+def exponential(a: Any) -> Value:
+    try:
+        return math.exp(a)
+    except OverflowError:
+        return math.inf
+
+
+def logarithm(a: Any) -> Value:
+    if a <= 0:
+        raise Undefined(f"log({a})")
+    return math.log(a)
+
+
+def root(a: Any) -> Value:
+    if a < 0:
+        raise Undefined(f"sqrt({a})")
+    return math.sqrt(a)
+
+
+def extremum(best: Callable[..., Any], values: Sequence[Any]) -> Value:
+    """The least or greatest value. NaN wins only over nothing; one float makes the result a float."""
+    numbers = [value for value in values if not is_nan(value)]
+    if not numbers:
+        return math.nan
+    found: Value = best(numbers)
+    if not isinstance(found, int) or isinstance(found, bool):
+        return found
+    return float(found) if any(isinstance(value, float) for value in values) else checked(found, values)
+
+
+def clip(value: Value, low: Value, high: Value) -> Value:
+    return extremum(min, [extremum(max, [value, low]), high])
+
+
+def steps(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
+    """The values of `range(start, stop, step)`."""
+    if step is None:
+        step = 1 if start <= stop else -1
+    if step == 0:
+        raise Undefined("a range with step 0")
+    count = 0
+    while (value := start + count * step) < stop if step > 0 else (value := start + count * step) > stop:
+        yield checked(value, (start,)) if whole(value) else value
+        count += 1
+
+
+# --- bits and truth --------------------------------------------------------------------------------------------------
+
+
+def bitwise(operation: Callable[[int, int], int]) -> Callable[..., Value]:
+    return lambda *values: wrapped(reduce(operation, values), next((v for v in values if isinstance(v, Unsigned)), 0))
+
+
+def complement(a: Any) -> Value:
+    return wrapped(~a, a)
+
+
+def shift_left(a: Any, b: Any) -> Value:
+    return wrapped(a << (b & 63), a)
+
+
+def shift_right(a: Any, b: Any) -> Value:
+    return wrapped(a >> (b & 63), a)
+
+
+def truth(value: bool, like: Value) -> Value:
+    """Of booleans a boolean, of numbers 0 or 1."""
+    return value if isinstance(like, bool) else int(value)
+
+
+# --- text and conversions --------------------------------------------------------------------------------------------
+
+
+def substring(text: Any, start: Any, length: Any) -> Value:
+    return str(text[start : start + length]) if start >= 0 and length >= 0 else ""
+
+
+def text_of(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def integer_of(value: Any) -> int:
+    if isinstance(value, str):
+        if not re.fullmatch(r"[+-]?[0-9]+", value):
+            raise Undefined(f"{value!r} is not a number")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise Undefined(f"{value} is not a number")
+    return int(value)
+
+
+def to_number(value: Value) -> Value:
+    return checked(integer_of(value), ())
+
+
+def to_unsigned(value: Value) -> Value:
+    return checked(integer_of(value), (Unsigned(0),))
+
+
+def to_float(value: Any) -> Value:
+    if isinstance(value, str) and not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
+        raise Undefined(f"{value!r} is not a float")
+    return float(value)
+
+
+def matches(pattern: Any, text: Any) -> Value:
+    return re.fullmatch(pattern, text) is not None
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "+": add,
+    "-": subtract,
+    "*": multiply,
+    "/": divide,
+    "%": remainder,
+    "^": power,
+    "pow": power,
+    "neg": negate,
+    "abs": absolute,
+    "min": lambda *values: extremum(min, values),
+    "max": lambda *values: extremum(max, values),
+    "relu": lambda value: extremum(max, [value, 0]),
+    "clip": clip,
+    "exp": exponential,
+    "log": logarithm,
+    "sqrt": root,
+    "tanh": lambda value: math.tanh(value),
+    "band": bitwise(operator.and_),
+    "bor": bitwise(operator.or_),
+    "bxor": bitwise(operator.xor),
+    "bnot": complement,
+    "bshl": shift_left,
+    "bshr": shift_right,
+    "land": lambda a, b: truth(bool(a) and bool(b), a),
+    "lor": lambda a, b: truth(bool(a) or bool(b), a),
+    "lnot": lambda a: truth(not a, a),
+    "ord": lambda text: ord(text[0]) if text else 0,
+    "cat": lambda *texts: "".join(map(text_of, texts)),
+    "strlen": len,
+    "substr": substring,
+    "contains": lambda part, text: part in text,
+    "match": matches,
+    "to_number": to_number,
+    "to_string": text_of,
+    "to_float": to_float,
+    "to_unsigned": to_unsigned,
+}

@@ -1,0 +1,29 @@
+"""Random valid programs with data, and the check that an evaluator agrees with the reference on them.
+
+A differential test is three lines:
+
+    @given(programs())
+    def test_duckdb_agrees(case: Case) -> None:
+        assert_agrees(case, on_duckdb)
+
+`terms` has values and expressions, `rules` bodies, `templates` aggregates inside recursion, `programs` puts them
+together, `cases` compares.
+"""
+
+from __future__ import annotations
+
+from strategies.cases import Case, Run, assert_agrees, difference, reference, same_rows
+from strategies.programs import aggregate_programs, arithmetic_programs, programs, recursive_programs
+
+__all__ = [
+    "Case",
+    "Run",
+    "aggregate_programs",
+    "arithmetic_programs",
+    "assert_agrees",
+    "difference",
+    "programs",
+    "recursive_programs",
+    "reference",
+    "same_rows",
+]

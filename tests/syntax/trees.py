@@ -1,0 +1,110 @@
+"""Hypothesis strategies for syntax trees that text can say."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from emberlog.syntax import nodes
+from emberlog.types import INT64_MIN, UINT64_MAX
+
+# Words with a meaning of their own in the place of a name.
+_RESERVED = frozenset({"_", "not", "true", "false", "and", "as", "contains", "match", "database", "sort", "limit"})
+
+names = (
+    st.sampled_from(
+        ["p", "q", "edge", "X", "x", "min", "count", "sum", "mod", "land", "bnot", "select", "lambda", "r1"]
+    )
+    | st.from_regex(r"[?]?[^\W\d]\w{0,4}", fullmatch=True)
+).filter(lambda name: name not in _RESERVED)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+constants = st.builds(
+    nodes.Constant,
+    st.booleans() | st.integers(INT64_MIN, UINT64_MAX) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+) | st.builds(nodes.Constant, st.integers(0, UINT64_MAX), st.just("unsigned"))
+variables = st.builds(nodes.Variable, names)
+leaves = (
+    variables | st.builds(nodes.Anonymous) | constants | st.builds(nodes.Parameter, names.map(lambda n: n.lstrip("?")))
+)
+
+
+def _calls(inner: st.SearchStrategy[nodes.Term]) -> st.SearchStrategy[nodes.Term]:
+    binary = st.sampled_from(["+", "-", "*", "/", "%", "^", "land", "bor", "bshl", "min"])
+    # A function with the name of an aggregate over a body is written with two arguments, or it would start one.
+    return (
+        st.builds(nodes.Call, binary, st.tuples(inner, inner))
+        | st.builds(nodes.Call, st.just("neg"), st.tuples(inner))
+        | st.builds(nodes.Call, names, st.lists(inner, max_size=3).map(tuple))
+    )
+
+
+def _collections(
+    terms: st.SearchStrategy[nodes.Term], bodies: st.SearchStrategy[nodes.Formula]
+) -> st.SearchStrategy[nodes.Term]:
+    return st.builds(nodes.Collect, st.just("count"), st.none(), bodies) | st.builds(
+        nodes.Collect, st.sampled_from(["sum", "min", "max", "avg"]), terms, bodies
+    )
+
+
+simple_terms: st.SearchStrategy[nodes.Term] = st.recursive(leaves, _calls, max_leaves=6)
+comparison_signs = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+
+
+def _goals(terms: st.SearchStrategy[nodes.Term]) -> st.SearchStrategy[nodes.Formula]:
+    tests = st.builds(nodes.Call, st.sampled_from(["contains", "match"]), st.tuples(terms, terms))
+    return (
+        st.builds(nodes.Atom, names, st.lists(terms, max_size=3).map(tuple))
+        | st.builds(nodes.Comparison, comparison_signs, terms, terms)
+        | st.builds(nodes.Test, tests)
+        | st.builds(nodes.Truth, st.booleans())
+    )
+
+
+def _joined(inner: st.SearchStrategy[nodes.Formula]) -> st.SearchStrategy[nodes.Formula]:
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.builds(nodes.And, several) | st.builds(nodes.Or, several) | st.builds(nodes.Not, inner)
+
+
+simple_bodies = st.recursive(_goals(simple_terms), _joined, max_leaves=4)
+terms = simple_terms | st.recursive(_collections(simple_terms, simple_bodies), _calls, max_leaves=4)
+bodies = st.recursive(_goals(terms), _joined, max_leaves=5)
+
+untils = st.builds(nodes.Until, st.sampled_from(["sum", "max"]), names, comparison_signs, simple_terms)
+sorts = st.builds(nodes.Sort, st.lists(st.tuples(variables, st.booleans()), min_size=1, max_size=2).map(tuple))
+limits = st.builds(nodes.Limit, st.builds(nodes.Constant, st.integers(0, 99)))
+rule_bodies = (
+    bodies
+    | st.builds(lambda body, last: nodes.Or((body, last)), bodies.filter(lambda b: not isinstance(b, nodes.Or)), untils)
+    | st.builds(lambda body, *last: nodes.And((body, *last)), bodies, sorts, limits)
+)
+
+aggregates = (
+    st.builds(nodes.Aggregate, st.sampled_from(["min", "max", "sum", "count", "countd", "avg"]), st.tuples(terms))
+    | st.builds(nodes.Aggregate, st.just("sum"), st.tuples(terms, terms), monotonic=st.booleans())
+    | st.builds(nodes.Aggregate, st.sampled_from(["min", "max", "count"]), st.tuples(terms), monotonic=st.just(True))
+    | st.builds(nodes.Aggregate, st.just("topk"), st.tuples(terms), terms)
+)
+heads = st.builds(nodes.Atom, names, st.lists(terms | aggregates, max_size=3).map(tuple))
+rules = st.builds(nodes.Rule, st.lists(heads, min_size=1, max_size=2).map(tuple), st.none() | rule_bodies)
+
+plain_names = names.map(lambda name: name.lstrip("?"))
+types = plain_names | st.just("decimal(10,2)")
+attributes = st.lists(st.builds(nodes.Attribute, plain_names, types), max_size=3).map(tuple)
+qualifiers = st.lists(
+    st.sampled_from(["inline", "brie", "magic", "eqrel", "choice-domain x", "choice-domain (x, y), z"]), max_size=2
+)
+options = st.lists(
+    st.tuples(plain_names, st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | texts), max_size=2
+).map(tuple)
+plan_texts = st.sampled_from(["0:(1,2)", "0:(2,1), 1:(1,2)"])
+items: st.SearchStrategy[nodes.Item] = (
+    rules
+    | st.builds(nodes.Declaration, plain_names, attributes, qualifiers.map(tuple))
+    | st.builds(nodes.TypeDeclaration, plain_names, st.tuples(types), st.booleans())
+    | st.builds(nodes.TypeDeclaration, plain_names, st.tuples(types, types), st.just(False))
+    | st.builds(nodes.Directive, st.sampled_from(["input", "output", "printsize", "limitsize"]), plain_names, options)
+    | st.builds(nodes.Pragma, st.just("pragma"), st.sampled_from(['"a"', '"a" "b\\n"']))
+    | st.builds(nodes.Pragma, st.just("plan"), plan_texts)
+    | st.builds(nodes.Goal, st.builds(nodes.Atom, names, st.lists(terms, max_size=2).map(tuple)))
+)
+programs = st.builds(nodes.Program, st.lists(items, max_size=4).map(tuple))

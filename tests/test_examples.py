@@ -1,0 +1,225 @@
+"""Every program under `examples/`, on small generated data, against an oracle that knows nothing of Emberlog."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import emberlog
+import oracles
+from emberlog import generate
+from emberlog.generate import Tables
+from oracles import Answer, Facts, Row
+
+FOLDER = Path(__file__).parent.parent / "examples"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a float may lie from the oracle's: relatively, or absolutely."""
+
+    relative: float = 1e-9
+    absolute: float = 0.0
+
+
+def contraction(epsilon: float, factor: float) -> Tolerance:
+    """A program that stops when a round changes less than epsilon and whose rounds shrink changes by the factor."""
+    return Tolerance(relative=0.0, absolute=epsilon * factor / (1 - factor))
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program, its data and its answer. `files` has the generated table that a relation of another name reads."""
+
+    path: str
+    data: partial[Tables]
+    oracle: Callable[[Facts], Answer]
+    params: Mapping[str, int | float] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    tolerance: Tolerance = Tolerance()
+
+    @property
+    def text(self) -> str:
+        return (FOLDER / self.path).read_text(encoding="utf-8")
+
+    def relations(self, tables: Tables) -> Tables:
+        return {**tables, **{relation: tables[name] for relation, name in self.files.items()}}
+
+
+EXAMPLES: tuple[Example, ...] = (
+    Example("bigdatalog/tc.dl", partial(generate.gnp, 60, 0.03, seed=1), oracles.tc),
+    Example("bigdatalog/sg.dl", partial(generate.tree, 4, seed=1), oracles.sg),
+    Example("bigdatalog/tc_nonlinear.dl", partial(generate.grid, 6), oracles.tc),
+    Example("bigdatalog/triangles.dl", partial(generate.rmat, 64, seed=1), oracles.triangles),
+    Example(
+        "bigdatalog/sssp.dl",
+        partial(generate.rmat, 64, seed=2),
+        partial(oracles.sssp, edges="arc", source=1, answer="sssp"),
+        files={"arc": "warc"},
+    ),
+    Example("bigdatalog/attend.dl", partial(generate.social, 80, seed=1), partial(oracles.attend, counts="cntComing")),
+    Example(
+        "bigdatalog/reach.dl", partial(generate.gnp, 80, 0.02, seed=5), partial(oracles.reach, source=1), {"ID": 1}
+    ),
+    Example("bigdatalog/cc.dl", partial(generate.gnp, 100, 0.015, seed=2), oracles.cc),
+    Example("bigdatalog/pymk.dl", partial(generate.social, 60, seed=2), partial(oracles.pymk, person=3), {"ID": 3}),
+    Example("bigdatalog/mlm.dl", partial(generate.mlm, 0.001, seed=1), oracles.mlm),
+    Example("dcdatalog/tc.dl", partial(generate.tree, 4, seed=2), oracles.tc),
+    Example("dcdatalog/cc.dl", partial(generate.rmat, 40, seed=3), oracles.cc),
+    Example(
+        "dcdatalog/apsp.dl",
+        partial(generate.gnp, 25, 0.1, seed=1),
+        partial(oracles.apsp, edges="warc", answer="apsp"),
+    ),
+    Example("dcdatalog/attend.dl", partial(generate.social, 80, seed=3), partial(oracles.attend, counts="cnt")),
+    Example("dcdatalog/sg.dl", partial(generate.gnp, 30, 0.06, seed=1), oracles.sg),
+    Example(
+        "dcdatalog/pagerank.dl",
+        partial(generate.gnp, 40, 0.06, seed=1),
+        partial(oracles.pagerank_by_contributor, alpha=0.85, nodes=40),
+        {"ALPHA": 0.85, "VNUM": 40},
+    ),
+    Example(
+        "dcdatalog/sssp.dl",
+        partial(generate.grid, 8, seed=1),
+        partial(oracles.sssp, edges="warc", source=0, answer="results"),
+        {"ID": 0},
+    ),
+    Example("dcdatalog/delivery.dl", partial(generate.bom, 300, seed=1), oracles.delivery),
+    Example("graphs/cc_undirected.dl", partial(generate.gnp, 120, 0.008, seed=1), oracles.cc_undirected),
+    Example("graphs/paths.dl", partial(generate.dag, 80, seed=1), oracles.paths, files={"edge": "arc"}),
+    Example(
+        "graphs/apsp_linear.dl",
+        partial(generate.rmat, 16, seed=1),
+        partial(oracles.apsp, edges="arc", answer="path"),
+        files={"arc": "warc"},
+    ),
+    Example(
+        "graphs/pagerank.dl",
+        partial(generate.rmat, 40, seed=4),
+        oracles.pagerank,
+        files={"edge": "arc"},
+        tolerance=contraction(1e-4, 0.85),
+    ),
+    Example("graphs/lca.dl", partial(generate.tree, 4, seed=3), oracles.lca),
+    Example(
+        "business/cost.dl", partial(generate.bom, 300, seed=2), oracles.cost, files={"assbl": "uses", "basic": "price"}
+    ),
+    Example("business/company_control.dl", partial(generate.social, 80, seed=4), oracles.company_control),
+    Example("business/permissions.dl", partial(generate.org, 60, seed=1), oracles.permissions),
+    Example("business/fraud_rings.dl", partial(generate.accounts, 60, seed=1), oracles.fraud_rings),
+    Example("code/points_to.dl", partial(generate.heap, 100, seed=1), oracles.points_to),
+)
+
+every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.path)
+
+
+def rows_of(table: Any) -> set[Row]:
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def assert_same(got: Iterable[Row], want: Iterable[Row], tolerance: Tolerance) -> None:
+    """The same rows; floats may differ within the tolerance, so rows are paired by their other columns."""
+    mine, theirs = (
+        sorted(rows, key=lambda row: tuple(v for v in row if not isinstance(v, float))) for rows in (got, want)
+    )
+    assert len(mine) == len(theirs)
+    wrong = [(a, b) for a, b in zip(mine, theirs, strict=True) if not _same_row(a, b, tolerance)]
+    assert not wrong, f"{len(wrong)} rows differ, the first: got {wrong[0][0]}, want {wrong[0][1]}"
+
+
+def _same_row(mine: Row, theirs: Row, tolerance: Tolerance) -> bool:
+    return len(mine) == len(theirs) and all(
+        type(a) is type(b)
+        and (
+            math.isclose(a, b, rel_tol=tolerance.relative, abs_tol=tolerance.absolute)
+            if isinstance(a, float)
+            else a == b
+        )
+        for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def run_and_compare(example: Example, engine: emberlog.Engine) -> None:
+    relations = example.relations(example.data())
+    for name, table in relations.items():
+        engine.register(name, table)
+    result = engine.run(example.text, params=dict(example.params))
+    want = example.oracle({name: rows_of(table) for name, table in relations.items()})
+    for name in asked_for(example, want):
+        assert_same(result[name].rows(), want[name], example.tolerance)
+
+
+def asked_for(example: Example, want: Answer) -> list[str]:
+    """What the program outputs; all that the oracle knows where it says nothing."""
+    return re.findall(r"^\.output (\w+)", example.text, re.MULTILINE) or list(want)
+
+
+@every_example
+def test_example_on_local(example: Example) -> None:
+    with emberlog.Engine(executor="local") as engine:
+        run_and_compare(example, engine)
+
+
+@pytest.mark.spark
+@every_example
+def test_example_on_spark(example: Example, spark: Any) -> None:
+    with emberlog.Engine(spark=spark, executor="spark") as engine:
+        run_and_compare(example, engine)
+
+
+@every_example
+def test_example_from_files(example: Example, tmp_path: Path) -> None:
+    """As on the command line: facts from a folder, results into a folder."""
+    tables = example.data()
+    facts, out = tmp_path / "facts", tmp_path / "out"
+    generate.write(tables, facts)
+    with emberlog.Engine(executor="local") as engine:
+        engine.run_file(FOLDER / example.path, facts_dir=facts, output_dir=out, params=dict(example.params))
+    want = example.oracle({name: rows_of(table) for name, table in example.relations(tables).items()})
+    for name in re.findall(r"^\.output (\w+)", example.text, re.MULTILINE):
+        got = [
+            tuple(type(value)(text) for text, value in zip(line.split("\t"), next(iter(want[name])), strict=True))
+            for line in (out / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        ]
+        assert_same(got, want[name], example.tolerance)
+
+
+def test_every_program_is_tested() -> None:
+    assert {example.path for example in EXAMPLES} == {
+        path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.dl")
+    }
+
+
+@every_example
+def test_data_is_not_trivial(example: Example) -> None:
+    relations = {name: rows_of(table) for name, table in example.relations(example.data()).items()}
+    assert all(example.oracle(relations).values())
+
+
+def commands() -> dict[str, tuple[list[str], list[str]]]:
+    """From the README's table: for each program, the words of the two commands."""
+    found = {}
+    for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines():
+        match = re.search(r"`emberlog (generate .*)`<br>`emberlog (run .*)`", line)
+        if match:
+            make, run = (shlex.split(part) for part in match.groups())
+            found[run[1].removeprefix("examples/")] = (make, run)
+    return found
+
+
+@every_example
+def test_readme_tells_how_to_run_it(example: Example) -> None:
+    make, run = commands()[example.path]
+    assert make[1] == example.data.func.__name__
+    assert make[make.index("--out") + 1] == run[run.index("-F") + 1]
+    given = {run[i + 1].partition("=")[0] for i, word in enumerate(run) if word == "--param"}
+    assert given == set(example.params)

@@ -1,0 +1,95 @@
+"""The layout of the package, kept by tests: imports point one way, and `import emberlog` stays cheap."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
+
+GROUND = frozenset({"source", "diagnostics", "types"})
+PLANNING = GROUND | {"syntax", "analysis", "plan"}
+RUNNING = PLANNING | {"stats", "progress", "sql", "data", "executors"}
+PUBLIC = RUNNING | {"asked", "explain", "relation", "result", "engine"}
+
+# What each part of the package may import. A part is a module or folder directly under `emberlog`.
+ALLOWED: dict[str, frozenset[str]] = {
+    "source": frozenset(),
+    "types": frozenset(),
+    "diagnostics": frozenset({"source"}),
+    "stats": frozenset({"source", "diagnostics"}),
+    "progress": frozenset({"stats"}),
+    "generate": GROUND,
+    "syntax": GROUND,
+    "analysis": GROUND | {"syntax"},
+    "plan": GROUND | {"syntax", "analysis"},
+    "asked": PLANNING,
+    "explain": PLANNING | {"stats", "asked"},
+    "data": GROUND | {"syntax"},
+    "sql": PLANNING | {"stats"},
+    "executors": RUNNING,
+    "relation": GROUND | {"data"},
+    "result": RUNNING | {"relation"},
+    "engine": PUBLIC,
+    "cli": PUBLIC | {"generate"},
+}
+
+# Slow to import, or not everybody's: loaded only where they are used.
+HEAVY = ("duckdb", "numba", "pandas", "polars", "pyspark", "z3")
+
+
+def parts() -> list[str]:
+    found = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in PACKAGE.rglob("*.py")}
+    return sorted(found - {"__init__", "__main__"})
+
+
+def imported_parts(path: Path) -> Iterator[tuple[str, int]]:
+    """The parts of `emberlog` that the module at `path` imports, at any depth, with the line."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names):
+                modules = [alias.name for alias in names]
+            case ast.ImportFrom(module="emberlog", names=names, level=0):
+                modules = [f"emberlog.{alias.name}" for alias in names]
+            case ast.ImportFrom(module=str(module), level=0):
+                modules = [module]
+            case ast.ImportFrom():
+                raise AssertionError(f"{path}:{node.lineno}: write imports of our own modules in full")
+            case _:
+                continue
+        for module in modules:
+            package, _, rest = module.partition(".")
+            if package == "emberlog" and rest:
+                yield rest.partition(".")[0], node.lineno
+
+
+def files_of(part: str) -> list[Path]:
+    folder = PACKAGE / part
+    return sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+
+
+@pytest.mark.parametrize("part", parts())
+def test_imports_point_one_way(part: str) -> None:
+    assert part in ALLOWED, f"say in ALLOWED what `{part}` may import"
+    wrong = [
+        f"{path.relative_to(PACKAGE)}:{line} imports emberlog.{other}"
+        for path in files_of(part)
+        for other, line in imported_parts(path)
+        if other != part and other not in ALLOWED[part]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_import_emberlog_loads_nothing_heavy() -> None:
+    code = f"import sys, emberlog; print(*sorted({set(HEAVY)!r} & set(sys.modules)))"
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == []
