@@ -94,7 +94,7 @@ def start_spark() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")  # Emberlog shows its own progress
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))  # 200 is for clusters
+        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))  # the default of 200 is for clusters
         .getOrCreate()
     )
 

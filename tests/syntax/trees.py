@@ -8,14 +8,27 @@ from emberlog.syntax import nodes
 from emberlog.types import INT64_MIN, UINT64_MAX
 
 # Words with a meaning of their own in the place of a name.
-_RESERVED = frozenset({"_", "not", "true", "false", "and", "as", "contains", "match", "database", "sort", "limit"})
+_RESERVED = frozenset(
+    {"_", "not", "true", "false", "and", "as", "bnot", "lnot", "contains", "match", "database", "sort", "limit"}
+)
 
-names = (
-    st.sampled_from(
-        ["p", "q", "edge", "X", "x", "min", "count", "sum", "mod", "land", "bnot", "select", "lambda", "r1"]
-    )
-    | st.from_regex(r"[?]?[^\W\d]\w{0,4}", fullmatch=True)
-).filter(lambda name: name not in _RESERVED)
+_NAMES = ["p", "q", "edge", "X", "x", "min", "count", "sum", "mod", "land", "select", "lambda", "r1", "delta"]
+
+
+def _is_name(text: str) -> bool:
+    return text[0] != "9" and text not in _RESERVED
+
+
+plain_names = st.sampled_from(_NAMES) | st.text("aXé_9变", min_size=1, max_size=3).filter(_is_name)
+
+
+# Composites, here and below, keep the printed forms of the strategies built on them short.
+@st.composite
+def _any_name(draw: st.DrawFn) -> str:
+    return draw(st.sampled_from(["", "", "?"])) + draw(plain_names)
+
+
+names = _any_name()
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
 constants = st.builds(
@@ -23,14 +36,16 @@ constants = st.builds(
     st.booleans() | st.integers(INT64_MIN, UINT64_MAX) | st.floats(allow_nan=False, allow_infinity=False) | texts,
 ) | st.builds(nodes.Constant, st.integers(0, UINT64_MAX), st.just("unsigned"))
 variables = st.builds(nodes.Variable, names)
-leaves = (
-    variables | st.builds(nodes.Anonymous) | constants | st.builds(nodes.Parameter, names.map(lambda n: n.lstrip("?")))
-)
+
+
+@st.composite
+def _leaf(draw: st.DrawFn) -> nodes.Term:
+    parameters = st.builds(nodes.Parameter, plain_names)
+    return draw(variables | st.builds(nodes.Anonymous) | constants | parameters)
 
 
 def _calls(inner: st.SearchStrategy[nodes.Term]) -> st.SearchStrategy[nodes.Term]:
     binary = st.sampled_from(["+", "-", "*", "/", "%", "^", "land", "bor", "bshl", "min"])
-    # A function with the name of an aggregate over a body is written with two arguments, or it would start one.
     return (
         st.builds(nodes.Call, binary, st.tuples(inner, inner))
         | st.builds(nodes.Call, st.just("neg"), st.tuples(inner))
@@ -46,7 +61,7 @@ def _collections(
     )
 
 
-simple_terms: st.SearchStrategy[nodes.Term] = st.recursive(leaves, _calls, max_leaves=6)
+simple_terms: st.SearchStrategy[nodes.Term] = st.recursive(_leaf(), _calls, max_leaves=6)
 comparison_signs = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 
 
@@ -87,7 +102,6 @@ aggregates = (
 heads = st.builds(nodes.Atom, names, st.lists(terms | aggregates, max_size=3).map(tuple))
 rules = st.builds(nodes.Rule, st.lists(heads, min_size=1, max_size=2).map(tuple), st.none() | rule_bodies)
 
-plain_names = names.map(lambda name: name.lstrip("?"))
 types = plain_names | st.just("decimal(10,2)")
 attributes = st.lists(st.builds(nodes.Attribute, plain_names, types), max_size=3).map(tuple)
 qualifiers = st.lists(

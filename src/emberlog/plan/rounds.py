@@ -125,7 +125,8 @@ class _Planner:
         signature, several = relation.signature, len(relation.contributions) > 1
         first = _scan(signature, name=f"{relation.name}/exits")
         rule = relation.contributions[0].rule if relation.contributions else -1
-        yield from self.once(f"first totals of {relation.name}", totals(signature, first, rule))
+        if relation.exit is not None:
+            yield from self.once(f"first totals of {relation.name}", totals(signature, first, rule))
         kept = [_Kept(relation.name, part, spot if several else None) for spot, part in enumerate(relation.contributions)]
         for part in kept:
             yield self.each_round(f"contributions to {relation.name}", Distinct(_together(part.of.steps)))
@@ -133,7 +134,8 @@ class _Planner:
         if kept:
             groups = tuple(position(spot) for spot in signature.groups)
             touched = Distinct(_together([keep(part.fresh, groups) for part in kept]))
-            contributed = _together([first, *(part.rows(self.rules[part.of.rule]) for part in kept)])
+            given: list[Plan] = [] if relation.exit is None else [first]
+            contributed = _together(given + [part.rows(self.rules[part.of.rule]) for part in kept])
             now = totals(signature, Join(contributed, touched), rule)
             yield self.each_round(f"changed totals of {relation.name}", _unlike(now, signature))
             yield self._merge(signature)

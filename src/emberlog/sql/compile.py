@@ -1,20 +1,21 @@
 """A plan as one SQL statement, built as a sqlglot tree.
 
 Every column and table has a name of our own (`v0`, `c0`, `r3`): SQL engines fold case, programs do not. A node becomes
-a SELECT over its inputs as sub-queries; the engines flatten these again.
+a SELECT over its inputs as sub-queries; selections, assignments and projections share one with what is below them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from sqlglot import exp
 
-from emberlog.plan.bodies import condition_fallible
+from emberlog.plan.bodies import condition_fallible, variables
 from emberlog.plan.logical import (
     Antijoin,
+    Condition,
     Distinct,
     Expand,
     Extend,
@@ -34,8 +35,24 @@ from emberlog.plan.logical import (
     columns,
     walk,
 )
-from emberlog.sql.dialect import FLOAT_TEXT, Dialect, Sql, any_of, call, cast, is_null, number, text, when
+from emberlog.sql.build import (
+    Sql,
+    all_of,
+    any_of,
+    call,
+    cast,
+    is_null,
+    named,
+    negated,
+    number,
+    select,
+    subquery,
+    text,
+    when,
+)
+from emberlog.sql.dialect import FLOAT_TEXT, Dialect
 from emberlog.sql.terms import Parameter, Terms
+from emberlog.syntax.nodes import Variable
 from emberlog.types import NUMBER, Type
 
 TableName = Callable[[str, Version], str]
@@ -59,11 +76,24 @@ def compile_plan(plan: Plan, dialect: Dialect, table: TableName, guards: list[Gu
     The guards of the plan are added to `guards`; an error that the statement raises names one by its number there.
     """
     compiler = _Compiler(dialect, table, plan, guards)
-    query = compiler.query(plan)
-    names = [exp.alias_(compiler.column(name), f"c{i}") for i, name in enumerate(columns(plan))]
-    root = exp.select(*(names or [exp.alias_(exp.true(), "c0")])).from_(exp.Subquery(this=query, alias="t"))
-    sql = root.sql(dialect=dialect.name)
+    block = compiler.block(plan)
+    items = [named(block.scope[name], f"c{i}") for i, name in enumerate(columns(plan))]
+    sql = select(items or [named(exp.true(), "c0")], block.source, block.where).sql(dialect=dialect.name)
     return Statement(sql, compiler.terms.parameters, needs_float_text=FLOAT_TEXT.upper() in sql.upper())
+
+
+@dataclass
+class _Block:
+    """A SELECT in the making: where its rows come from, what each column is, which rows are kept.
+
+    `computed` are the columns that are more than a column of the source. One of these is not built upon: it would
+    be written out, and computed, once for each use.
+    """
+
+    source: Sql | None
+    scope: dict[str, Sql]
+    where: list[Sql] = field(default_factory=list)
+    computed: set[str] = field(default_factory=set)
 
 
 class _Compiler:
@@ -81,36 +111,60 @@ class _Compiler:
     def scope(self, plan: Plan) -> dict[str, Sql]:
         return {name: self.column(name) for name in columns(plan)}
 
-    def _select(self, items: list[Sql]) -> exp.Select:
-        """A SELECT of these items; SQL has no rows without columns, so nothing is a dummy."""
-        return exp.select(*(items or [exp.alias_(exp.true(), "u")]))
-
     def _all(self, plan: Plan, table: str | None = None) -> list[Sql]:
         return [self.column(name, table) for name in columns(plan)]
 
-    def _from(self, plan: Plan, alias: str) -> exp.Subquery:
-        return exp.Subquery(this=self.query(plan), alias=exp.TableAlias(this=exp.to_identifier(alias)))
-
     def query(self, plan: Plan) -> exp.Query:
+        """The rows of a plan as a query of its own, its columns under their SQL names."""
+        block = self.block(plan)
+        return select([named(sql, self.names[name]) for name, sql in block.scope.items()], block.source, block.where)
+
+    def _from(self, plan: Plan, alias: str = "t") -> Sql:
+        return subquery(self.query(plan), alias)
+
+    def block(self, plan: Plan) -> _Block:
+        """The plan as a SELECT that selections, assignments and projections above it can still join."""
         match plan:
             case Unit():
-                return exp.select(exp.alias_(exp.true(), "u"))
-            case Scan():
-                return self._scan(plan)
+                return _Block(None, {})
+            case Scan(_, names):
+                scope: dict[str, Sql] = {name: exp.column(f"c{i}") for i, name in enumerate(names) if name is not None}
+                return _Block(exp.to_table(self.table(plan.relation, plan.version)), scope)
             case Select(child, conditions):
-                scope, types = self.scope(child), columns(child)
-                kept = []
-                for condition in conditions:
-                    sql = self.terms.condition(condition, scope, types)
-                    if condition_fallible(condition, types):
-                        # What has no value stays, for the guard above to see.
-                        sql = exp.not_(exp.Is(this=exp.paren(sql), expression=exp.false()))
-                    kept.append(sql)
-                return self._select(self._all(child)).from_(self._from(child, "t")).where(*kept, copy=False)
+                block = self._open(child, {name for condition in conditions for name in variables(condition)})
+                block.where += [self._kept(condition, block.scope, columns(child)) for condition in conditions]
+                return block
             case Extend(child, column, term):
-                value = self.terms.term(term, self.scope(child), columns(child))
-                items = [*self._all(child), exp.alias_(value, self.names[column])]
-                return exp.select(*items).from_(self._from(child, "t"))
+                block = self._open(child, set(variables(term)))
+                block.scope[column] = self.terms.term(term, block.scope, columns(child))
+                block.computed.add(column)
+                return block
+            case Project(child, items):
+                used = {name for _, term in items if not isinstance(term, Variable) for name in variables(term)}
+                block = self._open(child, used)
+                made = {name: self.terms.term(term, block.scope, columns(child)) for name, term in items}
+                plain = {name for name, term in items if isinstance(term, Variable) and term.name not in block.computed}
+                return _Block(block.source, made, block.where, set(made) - plain)
+            case _:
+                return _Block(subquery(self._closed(plan), "t"), self.scope(plan))
+
+    def _open(self, plan: Plan, used: set[str]) -> _Block:
+        """The block of a plan, closed first when one of the columns `used` is computed in it."""
+        block = self.block(plan)
+        if used.isdisjoint(block.computed):
+            return block
+        items = [named(sql, self.names[name]) for name, sql in block.scope.items()]
+        return _Block(subquery(select(items, block.source, block.where), "t"), self.scope(plan))
+
+    def _kept(self, condition: Condition, scope: Mapping[str, Sql], types: Mapping[str, Type]) -> Sql:
+        sql = self.terms.condition(condition, scope, types)
+        if condition_fallible(condition, types):
+            # What has no value stays, for the guard above to see.
+            return negated(exp.Is(this=exp.paren(sql, copy=False), expression=exp.false()))
+        return sql
+
+    def _closed(self, plan: Plan) -> exp.Query:
+        match plan:
             case Expand():
                 return self._expand(plan)
             case Join(left, right):
@@ -119,19 +173,11 @@ class _Compiler:
                 return self._antijoin(plan)
             case Lookup(left, right, column, default):
                 value = exp.Coalesce(this=self.column(column, "r"), expressions=[self.terms.constant(default)])
-                items = [*self._all(left, "l"), exp.alias_(value, self.names[column])]
+                items = [*self._all(left, "l"), named(value, self.names[column])]
                 on = self._matches(left, right) or exp.true()
-                return (
-                    exp.select(*items)
-                    .from_(self._from(left, "l"))
-                    .join(self._from(right, "r"), on=on, join_type="left")
-                )
-            case Project(child, items_):
-                scope, types = self.scope(child), columns(child)
-                made = [exp.alias_(self.terms.term(term, scope, types), self.names[name]) for name, term in items_]
-                return self._select(made).from_(self._from(child, "t"))
+                return select(items, self._from(left, "l"), joined=(self._from(right, "r"), "left", on))
             case Distinct(child):
-                return self._select(self._all(child)).from_(self._from(child, "t")).distinct()
+                return select(self._all(child), self._from(child), distinct=True)
             case Group():
                 return self._group(plan)
             case Union(inputs):
@@ -139,19 +185,14 @@ class _Compiler:
             case Top(child, order, ties, limit):
                 keys = [exp.Ordered(this=self.column(name), desc=descends) for name, descends in order]
                 rest = [exp.Ordered(this=self.column(name), desc=False) for name in ties]
-                query = self._select(self._all(child)).from_(self._from(child, "t")).order_by(*keys, *rest)
-                return query if limit is None else query.limit(limit)
+                query = select(self._all(child), self._from(child)).order_by(*keys, *rest, copy=False)
+                return query if limit is None else query.limit(limit, copy=False)
             case Guard():
                 return self._guard(plan)
+            case Unit() | Scan() | Select() | Extend() | Project():
+                raise AssertionError(f"{type(plan).__name__} is a block")
             case _:
                 assert_never(plan)
-
-    def _scan(self, scan: Scan) -> exp.Query:
-        items = []
-        for i, name in enumerate(scan.columns):
-            if name is not None:
-                items.append(exp.alias_(exp.column(f"c{i}"), self.names[name]))
-        return self._select(items).from_(exp.to_table(self.table(scan.relation, scan.version)))
 
     def _matches(self, left: Plan, right: Plan) -> Sql | None:
         """The condition that the columns of both sides agree, None when they share none."""
@@ -159,15 +200,13 @@ class _Compiler:
         shared = [name for name in columns(right) if name in types]
         if not shared:
             return None
-        return exp.and_(*(self.terms.compare("=", self.column(n, "l"), self.column(n, "r"), types[n]) for n in shared))
+        return all_of([self.terms.compare("=", self.column(n, "l"), self.column(n, "r"), types[n]) for n in shared])
 
     def _join(self, left: Plan, right: Plan) -> exp.Query:
         extra = [self.column(name, "r") for name in columns(right) if name not in columns(left)]
-        query = self._select([*self._all(left, "l"), *extra]).from_(self._from(left, "l"))
         on = self._matches(left, right)
-        if on is None:
-            return query.join(self._from(right, "r"), join_type="cross")
-        return query.join(self._from(right, "r"), on=on, join_type="inner")
+        joined = (self._from(right, "r"), "cross" if on is None else "inner", on)
+        return select([*self._all(left, "l"), *extra], self._from(left, "l"), joined=joined)
 
     def _antijoin(self, plan: Antijoin) -> exp.Query:
         left, right = plan.left, plan.right
@@ -177,19 +216,17 @@ class _Compiler:
         shared = self._matches(left, right)
         conditions = [] if shared is None else [shared]
         conditions += [self.terms.condition(condition, scope, types) for condition in plan.where]
-        found = exp.select("1").from_(self._from(right, "r"))
-        if conditions:
-            found = found.where(*conditions)
-        missing = exp.not_(exp.Exists(this=found))
-        return self._select(self._all(left)).from_(self._from(left, "l")).where(missing)
+        found = select([named(number(1), "u")], self._from(right, "r"), conditions)
+        return select(self._all(left, "l"), self._from(left, "l"), [negated(exp.Exists(this=found))])
 
     def _union(self, inputs: tuple[Plan, ...]) -> exp.Query:
         names = list(columns(inputs[0]))
         queries: list[exp.Query] = []
         for child in inputs:
             own = list(columns(child))
-            items = [exp.alias_(self.column(o), self.names[n]) for o, n in zip(own, names, strict=True)]
-            queries.append(self._select(items).from_(self._from(child, "t")))
+            block = self.block(child)
+            items = [named(block.scope[o], self.names[n]) for o, n in zip(own, names, strict=True)]
+            queries.append(select(items, block.source, block.where))
         query = queries[0]
         for other in queries[1:]:
             query = exp.Union(this=query, expression=other, distinct=False)
@@ -199,16 +236,16 @@ class _Compiler:
         types = columns(group.input)
         keys = [self.column(key) for key in group.keys]
         folds = [self._fold(fold, types) for fold in group.folds]
-        items = [*keys, *(exp.alias_(value, self.names[f.column]) for f, value in zip(group.folds, folds, strict=True))]
-        query = self._select(items).from_(self._from(group.input, "t"))
+        items = [*keys, *(named(value, self.names[f.column]) for f, value in zip(group.folds, folds, strict=True))]
+        query = select(items, self._from(group.input))
         if keys:
-            query = query.group_by(*(key.copy() for key in keys))
+            query = query.group_by(*(key.copy() for key in keys), copy=False)
         # Nothing has no aggregate: SQL would make a row of NULLs, and NaN must not win an extremum.
         having: list[Sql] = [] if keys else [exp.GT(this=exp.Count(this=exp.Star()), expression=number(0))]
         for fold, value in zip(group.folds, folds, strict=True):
             if fold.function in ("min", "max") and fold.argument and types[fold.argument].kind == "float":
-                having.append(exp.not_(is_null(value.copy())))
-        return query.having(*having) if having else query
+                having.append(negated(is_null(value.copy())))
+        return query.having(all_of(having), copy=False) if having else query
 
     def _fold(self, fold: Fold, types: Mapping[str, Type]) -> Sql:
         if fold.argument is None:
@@ -217,7 +254,7 @@ class _Compiler:
         match fold.function:
             case "min" | "max":
                 if type.kind == "float":
-                    value = when(exp.not_(call("isnan", value)), value.copy())
+                    value = when(negated(call("isnan", value)), value.copy())
                 return exp.Min(this=value) if fold.function == "min" else exp.Max(this=value)
             case "countd":
                 return exp.Count(this=exp.Distinct(expressions=[value]))
@@ -249,13 +286,13 @@ class _Compiler:
         )
         wrong = self.dialect.complain(text(f"{MARK_START}range{MARK_END}"))
         count = when(too_many, when(wrong, number(0)), cast(call("greatest", steps, number(0)), "BIGINT"))
-        index = exp.select(*self._all(child), exp.alias_(self.dialect.spread(count), "i")).from_(self._from(child, "t"))
+        index = select([*self._all(child), named(self.dialect.spread(count), "i")], self._from(child))
         again = {name: self.column(name) for name in types}
         first, stride = (self.terms.term(term, again, types) for term in (expand.start, expand.step))
         position = self.dialect.convert(exp.column("i"), type)
         value = exp.Add(this=first, expression=exp.Mul(this=position, expression=exp.paren(stride)))
-        made = exp.alias_(self.dialect.convert(exp.paren(value), type), self.names[expand.column])
-        return exp.select(*self._all(child), made).from_(exp.Subquery(this=index, alias="s"))
+        made = named(self.dialect.convert(exp.paren(value, copy=False), type), self.names[expand.column])
+        return select([*self._all(child), made], subquery(index, "s"))
 
     def _guard(self, guard: Guard) -> exp.Query:
         child = guard.input
@@ -268,5 +305,5 @@ class _Compiler:
             shown = exp.Coalesce(this=cast(self.column(name), self.dialect.symbol), expressions=[text("?")])
             message = exp.DPipe(this=exp.DPipe(this=message, expression=text(MARK_BETWEEN)), expression=shown)
         message = exp.DPipe(this=message, expression=text(MARK_END))
-        passes = when(any_of(unsure), self.dialect.complain(exp.paren(message)), exp.true())
-        return self._select(self._all(child)).from_(self._from(child, "t")).where(passes)
+        passes = when(any_of(unsure), self.dialect.complain(exp.paren(message, copy=False)), exp.true())
+        return select(self._all(child), self._from(child), [passes])

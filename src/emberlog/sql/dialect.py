@@ -10,40 +10,8 @@ from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
+from emberlog.sql.build import Sql, call, cast, number, text, when
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
-
-Sql = exp.Expr
-
-
-def call(name: str, *arguments: Sql) -> Sql:
-    """A function call, rendered as it is."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
-def number(value: int | float) -> Sql:
-    """A literal that we choose ourselves. What a program says is passed as a parameter."""
-    return exp.Literal.number(repr(value)) if value >= 0 else exp.Neg(this=exp.Literal.number(repr(-value)))
-
-
-def text(value: str) -> Sql:
-    """A text that we choose ourselves: letters, digits and blanks."""
-    return exp.Literal.string(value)
-
-
-def when(condition: Sql, then: Sql, otherwise: Sql | None = None) -> Sql:
-    return exp.Case(ifs=[exp.If(this=condition, true=then)], default=otherwise)
-
-
-def any_of(conditions: list[Sql]) -> Sql:
-    return exp.or_(*conditions)
-
-
-def is_null(value: Sql) -> Sql:
-    return exp.Is(this=exp.paren(value, copy=False), expression=exp.null())
-
-
-def cast(value: Sql, type: str) -> Sql:
-    return exp.Cast(this=value, to=exp.DataType.build(type, udt=True))
 
 
 class Dialect(ABC):

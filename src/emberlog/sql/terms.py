@@ -15,14 +15,15 @@ from sqlglot import exp
 from emberlog.analysis import functions
 from emberlog.analysis.functions import fallible, type_of
 from emberlog.plan.logical import Condition
-from emberlog.sql.dialect import Dialect, Sql, any_of, call, cast, in_range, is_null, number, text, when
+from emberlog.sql.build import Sql, any_of, call, cast, is_null, number, text, when
+from emberlog.sql.dialect import Dialect, in_range
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import INT64_MAX, Type
 
 Parameter = bool | int | float | str | Decimal
 
 INTEGER_TEXT = "[+-]?[0-9]+"
-FLOAT_TEXT = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?|[+-]?(inf|Infinity)|nan|NaN"
+FLOAT_TEXT = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
 
 COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,

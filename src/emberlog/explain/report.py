@@ -1,0 +1,91 @@
+"""`Plan`: how a program will be evaluated, as text, as a page and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from textwrap import wrap
+
+from emberlog.analysis.program import CheckedProgram
+from emberlog.explain.graph import and_or_tree, recursion
+from emberlog.explain.page import fragment, page
+from emberlog.explain.picture import draw
+from emberlog.explain.strata import StratumReport, notes, report_strata
+from emberlog.plan.logical import ProgramPlan
+from emberlog.plan.physical import show_physical
+from emberlog.plan.show import show_stratum
+from emberlog.syntax import nodes
+
+WIDTH = 118
+
+
+class Plan:
+    """A program, explained: `str()` is text, `to_html()` a page, `to_svg()` a picture."""
+
+    def __init__(self, program: nodes.Program, checked: CheckedProgram, plan: ProgramPlan, executor: str) -> None:
+        self.program = program
+        self.checked = checked
+        self.plan = plan
+        self.executor = executor
+
+    @cached_property
+    def strata(self) -> list[StratumReport]:
+        return report_strata(self.checked, self.plan, self.executor)
+
+    @cached_property
+    def sections(self) -> list[tuple[str, list[str]]]:
+        """Title and lines of each section of the text."""
+        return [
+            ("Predicates (AND/OR graph)", and_or_tree(self.checked, self.plan)),
+            ("Recursion", recursion(self.checked, self.plan) or ["none"]),
+            (f"Strata, in the order of evaluation ({self.executor} executor)", list(self._strata())),
+            ("Logical plan", self._logical()),
+            ("Physical plan", list(self._physical())),
+        ]
+
+    def __str__(self) -> str:
+        if not self.plan.strata:
+            return "nothing to evaluate"
+        return "\n\n".join(f"{title}\n{'-' * len(title)}\n" + "\n".join(lines) for title, lines in self.sections)
+
+    def __repr__(self) -> str:
+        return f"<Plan of {len(self.plan.strata)} strata; print() shows it>"
+
+    def _repr_html_(self) -> str:
+        return fragment(self)
+
+    def to_html(self) -> str:
+        """A page of its own: picture, strata, plans."""
+        return page(self)
+
+    def to_svg(self) -> str:
+        """The strata from sources (bottom) to results (top), with the logical plan in each."""
+        return draw(self.checked, self.plan, self.strata, self.executor)
+
+    def _strata(self) -> Iterator[str]:
+        for stratum in self.strata:
+            yield f"{stratum.number}. {stratum.title}"
+            for name, text in stratum.rows():
+                first, *rest = wrap(text, WIDTH - 15) or [""]
+                yield f"   {name:<11} {first}"
+                yield from (f"{'':15}{line}" for line in rest)
+        for note in notes(self.executor):
+            yield ""
+            yield from wrap(note, WIDTH)
+
+    def _logical(self) -> list[str]:
+        return "\n\n".join(
+            f"{report.number}. {show_stratum(report.stratum)}" for report in self.strata
+        ).splitlines()
+
+    def _physical(self) -> Iterator[str]:
+        for report in self.strata:
+            if report.number > 1:
+                yield ""
+            yield f"{report.number}. {report.title}"
+            for step in report.physical.steps:
+                indent = "  "
+                if step.title:
+                    yield f"  {step.title}" + (" (each round)" if step.repeated else "")
+                    indent = "    "
+                yield from (indent + line for line in show_physical(step.plan).splitlines())

@@ -1,0 +1,158 @@
+"""How each stratum is evaluated, where it runs and why, and what moves between tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from emberlog.analysis.program import CheckedProgram
+from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.names import given_part
+from emberlog.plan.rounds import PhysicalStratum, physical_stratum
+from emberlog.stats import default_rounds
+from emberlog.syntax.printer import show
+
+SMALL_SOURCE = 100_000  # rows of a source that the spark executor fetches into the driver
+SMALL_RESULT = 10_000_000  # rows of results with which a stratum leaves the driver
+
+
+@dataclass(frozen=True, slots=True)
+class StratumReport:
+    """One stratum, in words. `reads` are the relations of other strata and sources that it reads."""
+
+    number: int
+    stratum: Stratum
+    physical: PhysicalStratum
+    reads: tuple[str, ...]
+    evaluation: str
+    evaluator: str
+    where: str
+    exchanges: str
+    limits: str
+
+    @property
+    def title(self) -> str:
+        note = " (shared by several rules)" if self.stratum.auxiliary else ""
+        return ", ".join(self.stratum.names) + note
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What to tell, as (heading, text)."""
+        return [
+            ("reads", ", ".join(self.reads) or "nothing"),
+            ("evaluation", self.evaluation),
+            ("evaluator", self.evaluator),
+            ("runs", self.where),
+            ("exchanges", self.exchanges),
+            ("limits", self.limits),
+        ]
+
+
+def report_strata(checked: CheckedProgram, plan: ProgramPlan, executor: str) -> list[StratumReport]:
+    """Every stratum of the plan, in the order of evaluation."""
+    origins: dict[str, frozenset[str]] = {}
+    found = []
+    for number, stratum in enumerate(plan.strata, 1):
+        reads = stratum_reads(stratum)
+        behind = frozenset[str]().union(*(origins.get(name, _origin(checked, name)) for name in reads))
+        origins |= dict.fromkeys(stratum.names, behind) | {_plain(name): behind for name in stratum.names}
+        physical = physical_stratum(stratum, plan, distributed=executor == "spark")
+        found.append(
+            StratumReport(
+                number,
+                stratum,
+                physical,
+                reads,
+                _evaluation(stratum),
+                "sql, which takes any rule and any type",
+                _where(executor, sorted(behind)),
+                _exchanges(physical, executor),
+                _limits(stratum),
+            )
+        )
+    return found
+
+
+def stratum_reads(stratum: Stratum) -> tuple[str, ...]:
+    """The relations outside of the stratum that it reads, in the order of its plans."""
+    read = (scan.relation for relation in stratum.relations for plan in plans(relation) for scan in scans(plan))
+    return tuple(name for name in dict.fromkeys(read) if name not in stratum.names)
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix("/state")
+
+
+def _origin(checked: CheckedProgram, relation: str) -> frozenset[str]:
+    """The source behind a relation that no stratum computes; a few facts of the program are always at hand."""
+    name = relation if relation in checked.signatures else relation.removesuffix(given_part(""))
+    facts = len(checked.facts.get(name, ()))
+    only_facts = facts and not checked.signatures[name].external
+    return frozenset() if only_facts and facts <= SMALL_SOURCE else frozenset({name})
+
+
+def _evaluation(stratum: Stratum) -> str:
+    licences = "; ".join(dict.fromkeys(verdict.theorem for verdict in stratum.verdicts if verdict.theorem))
+    match stratum.evaluation:
+        case "once":
+            return "once"
+        case "delta":
+            licensed = f" (licensed by {licences})" if licences else ""
+            return f"semi-naive: each round derives from the rows of the last one, until there are none{licensed}"
+        case "naive":
+            ends = "nothing changes"
+            if stratum.until is not None:
+                ends = f"{show(stratum.until)[1:-1]}, or nothing changes"
+            why = "its rules have an iteration index" if stratum.indexed else "deltas are not known to be right for it"
+            return f"naive: each round computes a new state from the last one, until {ends}; {why}"
+        case _:
+            assert_never(stratum.evaluation)
+
+
+def _where(executor: str, sources: Sequence[str]) -> str:
+    if executor == "local":
+        return "in this process (DuckDB)"
+    if not sources:
+        return "in the driver (DuckDB): it reads nothing but facts of the program"
+    verb = "has" if len(sources) == 1 else "have"
+    each = "" if len(sources) == 1 else " each"
+    return f"in the driver (DuckDB) if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark SQL"
+
+
+def _exchanges(physical: PhysicalStratum, executor: str) -> str:
+    if executor == "local":
+        return "none: everything is in one process"
+    if physical.recursive:
+        return f"none in the driver; on Spark {physical.exchanges_once} to start, {physical.exchanges_a_round} a round"
+    return f"none in the driver; on Spark {physical.exchanges_once}"
+
+
+def _limits(stratum: Stratum) -> str:
+    if stratum.evaluation == "once":
+        return "none by default"
+    grows = stratum.invents or stratum.evaluation == "naive" or any(r.state == "total" for r in stratum.relations)
+    if not grows:
+        return "none by default: no rule computes values, so the rounds come to an end"
+    first, more = default_rounds(0), default_rounds(1) - default_rounds(0)
+    return f"{first:,} rounds and {more} more for each fact, unless limits= sets another number"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def notes(executor: str) -> list[str]:
+    """What holds for all strata."""
+    if executor == "local":
+        return ["The local executor evaluates every stratum in this process."]
+    return [
+        "Where a stratum runs is decided when the sources are counted, at the start of a run; placement= forces it. What "
+        f"grows beyond {SMALL_RESULT:,} rows in the driver moves to Spark.",
+        "Exchanges are those that hash joins and aggregates over unpartitioned tables need. Spark's adaptive execution may "
+        "replace the exchange of a small input by a broadcast, and use one exchange twice.",
+    ]
+
+
+def producers(plan: ProgramPlan) -> Mapping[str, int]:
+    """The stratum, by its index, that computes each relation."""
+    return {_plain(name): index for index, stratum in enumerate(plan.strata) for name in stratum.names}
