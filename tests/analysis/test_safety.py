@@ -74,7 +74,7 @@ def test_only_extrema_have_witnesses() -> None:
 
 def test_the_value_of_an_aggregate_must_be_bound_inside() -> None:
     (found,) = mistakes("h(M) <- M = sum Y : { q(X), Y > X }.", S)
-    assert found.message == "the variable `Y` is bound only inside of an aggregate"
+    assert found.message == "the variable `Y` occurs only in a comparison"
 
 
 def test_every_unbound_variable_of_a_rule_is_told() -> None:

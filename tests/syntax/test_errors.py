@@ -91,6 +91,7 @@ def test_a_component_is_one_mistake() -> None:
         "p(x) :- x = " + "count : { x = " * 1000 + "1" + "}" * 1000 + ".",
         "p(" + "f(" * 1000 + "1" + ")" * 1000 + ").",
         "?- p(" + "1 - " * 1000 + "1).",
+        "p(topk(" + "1 + " * 1000 + "1, x)) :- q(x).",
     ],
     ids=lambda text: text[:20],
 )
@@ -122,6 +123,7 @@ def test_long_and_fairly_deep_texts_are_read(text: str) -> None:
         ("p(1), q(1)", "found `,`, expected the end of the goal"),
         ("p(1). q(1).", "found `q(1).`, expected the end of the goal"),
         ("p('a", "this string has no end"),
+        ("p(" + "1 + " * 1000 + "1)", "this clause is nested too deeply"),
         ("3", "found the number `3`, expected the name of a relation"),
     ],
 )

@@ -148,10 +148,8 @@ class _Elaborator:
                 want = self.variables.types.get(variable)
                 place = self.variables.places.get(variable)
                 return replace(literal, term=self._convert(self._term(term), want, place))
-            case Spread(variable, start, stop, step):
-                want = self.variables.types.get(variable)
-                first, last, by = (self._convert(self._numeric(term, "range"), want) for term in (start, stop, step))
-                return replace(literal, start=first, stop=last, step=by)
+            case Spread():
+                return self._spread(literal)
             case Gather():
                 return self._gather(literal)
             case _:
@@ -186,6 +184,17 @@ class _Elaborator:
         message = f"type conflict: the variable `{variable.name}` is both {kinds}"
         labels = tuple(label for _, label in places)
         self.found.append(Diagnostic("E0501", message, labels, _advice(given, want)))
+
+    def _spread(self, spread: Spread) -> Spread:
+        want = self.variables.types.get(spread.variable)
+        ends = [self._term(spread.start), self._term(spread.stop)]
+        if not self._operands(Call("range", ()), Family.NUMERIC, ends):
+            return spread
+        step = self._term(spread.step)
+        if not self._operands(Call("range", ()), Family.NUMERIC, [step]):
+            return spread
+        first, last, by = (self._convert(typed, want) for typed in (*ends, step))
+        return replace(spread, start=first, stop=last, step=by)
 
     def _gather(self, gather: Gather) -> Gather:
         bodies = tuple(self._body(body) for body in gather.bodies)
@@ -327,11 +336,6 @@ class _Elaborator:
             labels = (Label(term.span, show(type)),)
             self.found.append(Diagnostic("E0502", message, labels, _to_numbers(type)))
         return not wrong
-
-    def _numeric(self, term: Term, function: str) -> Typed:
-        typed = self._term(term)
-        self._operands(Call(function, (), span=term.span), Family.NUMERIC, [typed])
-        return typed
 
     def _parameter(self, call: Call, typed: Typed, want: Type) -> Term:
         term, given = typed

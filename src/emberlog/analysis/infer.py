@@ -256,13 +256,23 @@ def infer(parts: Iterable[Part], facts: Iterable[Fact], layout: Layout, *, toler
     derived = {name for part in parts for name in part.predicates}
     _close(columns, [key for key in columns.types if key[0] not in derived], tolerant)
     for part in parts:
-        while any([_feed_head(draft, columns, fixed) for draft in part.drafts]):
-            pass
+        _feed_heads(part, columns, fixed)
         keys = [(name, position) for name in part.predicates for position in range(layout.arity(name))]
         _close(columns, keys, tolerant)
-        while any([_feed_head(draft, columns, fixed) for draft in part.drafts]):
-            pass
+        _feed_heads(part, columns, fixed)
     return columns
+
+
+def _feed_heads(part: Part, columns: Columns, fixed: set[tuple[str, int]]) -> None:
+    """Feeds the rules of a component until nothing changes: after a change, those that read the predicate."""
+    readers: dict[str, dict[int, Draft]] = {}
+    for edge in part.inner:
+        readers.setdefault(edge.body, {})[edge.rule.id] = edge.rule
+    waiting = {draft.id: draft for draft in part.drafts}
+    while waiting:
+        draft = waiting.pop(next(iter(waiting)))
+        if _feed_head(draft, columns, fixed):
+            waiting |= readers.get(draft.predicate, {})
 
 
 def _feed_head(draft: Draft, columns: Columns, fixed: set[tuple[str, int]]) -> bool:

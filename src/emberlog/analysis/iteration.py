@@ -76,6 +76,8 @@ def _is_iteration(part: Part, ends: Iterable[End]) -> bool:
     ends_itself = any(end.predicate in part.predicates for end in ends)
     if not part.recursive or not (ends_itself or any(draft.aggregates for draft in part.drafts)):
         return False
+    if any(position == 0 for draft in part.drafts for position, _ in draft.aggregates):
+        return False
     steps = list(_steps(part))
     return bool(steps) and all(_only_counts(draft, index, part) for draft, index in steps)
 

@@ -43,7 +43,7 @@ def explain(name: str, uses: Iterable[Use]) -> Diagnostic:
     return Diagnostic(code, message, tuple(labels), help)
 
 
-_RANK: dict[Where, int] = {"negation": 0, "aggregate": 1, "computed": 2, "comparison": 3, "head": 4}
+_RANK: dict[Where, int] = {"negation": 0, "computed": 1, "comparison": 2, "aggregate": 3, "head": 4}
 
 
 def _texts(where: Where, name: str) -> tuple[str, str, str, str]:

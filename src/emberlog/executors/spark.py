@@ -249,16 +249,19 @@ class SparkExecutor(Executor):
         if relation in self.in_driver:
             return self.driver.count(relation)
         with self.sql.guarded():
+            self.sql.define(relation)
             return self.engine.count(self.sql.table(relation))
 
     def fetch(self, relation: str) -> pa.Table:
         if relation in self.in_driver:
             return self.driver.fetch(relation)
         with self.sql.guarded():
+            self.sql.define(relation)
             return self.engine.fetch(self.sql.table(relation))
 
     def frame(self, relation: str) -> Any:
         self._need_on_spark(relation)
+        self.sql.define(relation)
         return self.engine.frame(self.sql.table(relation))
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:

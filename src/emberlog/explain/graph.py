@@ -1,16 +1,27 @@
 """The predicate connection graph as an indented AND/OR tree, and what is known of its recursive components.
 
-A predicate is an OR node: any of its rules gives a row. A rule is an AND node: all of its atoms must hold. A predicate is
-opened where it is met first.
+A predicate is an OR node: any of its rules gives a row. A rule is an AND node: all of its atoms must hold. A
+predicate is opened where it is met first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from emberlog.analysis.program import Absent, Bind, CheckedProgram, Component, CoreRule, Filter, Gather, Literal, Match
-from emberlog.analysis.program import Spread, Verdict
+from emberlog.analysis.program import (
+    Absent,
+    Bind,
+    CheckedProgram,
+    Component,
+    CoreRule,
+    Filter,
+    Gather,
+    Literal,
+    Match,
+    Spread,
+    Verdict,
+)
 from emberlog.explain.rules import rule_text
 from emberlog.plan.logical import ProgramPlan
 from emberlog.syntax.printer import show
@@ -18,9 +29,12 @@ from emberlog.syntax.printer import show
 DEEPEST = 24  # levels of a tree; what is deeper begins a tree of its own
 
 
-def and_or_tree(checked: CheckedProgram, plan: ProgramPlan) -> list[str]:
-    """The predicates that the plan needs, from what is asked for down to the sources; a node a line."""
-    return list(_Tree(checked, planned_components(checked, plan)).lines())
+def and_or_tree(checked: CheckedProgram, plan: ProgramPlan, goals: Mapping[str, str]) -> list[str]:
+    """The predicates that the plan needs, from what is asked for down to the sources; a node a line.
+
+    `goals` are predicates that stand for a goal, and its text.
+    """
+    return list(_Tree(checked, planned_components(checked, plan), goals).lines())
 
 
 def planned_components(checked: CheckedProgram, plan: ProgramPlan) -> list[Component]:
@@ -35,8 +49,9 @@ def planned_components(checked: CheckedProgram, plan: ProgramPlan) -> list[Compo
 
 
 class _Tree:
-    def __init__(self, checked: CheckedProgram, components: list[Component]) -> None:
+    def __init__(self, checked: CheckedProgram, components: list[Component], goals: Mapping[str, str]) -> None:
         self.checked = checked
+        self.goals = goals
         self.home = {name: part for part in components for name in part.predicates}
         self.components = components
         self.opened: set[str] = set()
@@ -69,7 +84,7 @@ class _Tree:
     def _rule(self, rule: CoreRule, depth: int, part: Component) -> Iterator[str]:
         """An AND node."""
         role = " (start)" if rule.start else ""
-        yield f"{'  ' * depth}AND {rule_text(rule)}{role}"
+        yield f"{'  ' * depth}AND {self.goals.get(rule.predicate) or rule_text(rule)}{role}"
         for name, how in dict.fromkeys(_mentions(rule.body)):
             yield from self._predicate(name, how, depth + 1, part)
 

@@ -15,6 +15,7 @@ from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.physical import show_physical
 from emberlog.plan.show import show_stratum
 from emberlog.syntax import nodes
+from emberlog.syntax.printer import show
 
 WIDTH = 118
 
@@ -27,19 +28,21 @@ class Plan:
         self.checked = checked
         self.plan = plan
         self.executor = executor
+        goals = (item for item in program.items if isinstance(item, nodes.Goal))
+        self.goals = {f"goal/{number}": show(goal) for number, goal in enumerate(goals)}
 
     @cached_property
     def strata(self) -> list[StratumReport]:
-        return report_strata(self.checked, self.plan, self.executor)
+        return report_strata(self.checked, self.plan, self.executor, self.goals)
 
     @cached_property
     def sections(self) -> list[tuple[str, list[str]]]:
         """Title and lines of each section of the text."""
         return [
-            ("Predicates (AND/OR graph)", and_or_tree(self.checked, self.plan)),
+            ("Predicates (AND/OR graph)", and_or_tree(self.checked, self.plan, self.goals)),
             ("Recursion", recursion(self.checked, self.plan) or ["none"]),
             (f"Strata, in the order of evaluation ({self.executor} executor)", list(self._strata())),
-            ("Logical plan", self._logical()),
+            ("Logical plan", list(self._logical())),
             ("Physical plan", list(self._physical())),
         ]
 
@@ -60,7 +63,7 @@ class Plan:
 
     def to_svg(self) -> str:
         """The strata from sources (bottom) to results (top), with the logical plan in each."""
-        return draw(self.checked, self.plan, self.strata, self.executor)
+        return draw(self.plan, self.strata, self.executor)
 
     def _strata(self) -> Iterator[str]:
         for stratum in self.strata:
@@ -73,19 +76,24 @@ class Plan:
             yield ""
             yield from wrap(note, WIDTH)
 
-    def _logical(self) -> list[str]:
-        return "\n\n".join(
-            f"{report.number}. {show_stratum(report.stratum)}" for report in self.strata
-        ).splitlines()
+    def _logical(self) -> Iterator[str]:
+        for report in self.strata:
+            head, *rest = show_stratum(report.stratum).split("\n")
+            yield from self._heading(report, head)
+            yield from (f"   {line}" for line in rest)
 
     def _physical(self) -> Iterator[str]:
         for report in self.strata:
-            if report.number > 1:
-                yield ""
-            yield f"{report.number}. {report.title}"
+            yield from self._heading(report, report.title)
             for step in report.physical.steps:
-                indent = "  "
+                indent = "     "
                 if step.title:
-                    yield f"  {step.title}" + (" (each round)" if step.repeated else "")
-                    indent = "    "
-                yield from (indent + line for line in show_physical(step.plan).splitlines())
+                    yield f"{indent}{step.title}" + (", each round" if step.repeated else "")
+                    indent += "  "
+                yield from (indent + line for line in show_physical(step.plan).split("\n"))
+
+    @staticmethod
+    def _heading(report: StratumReport, title: str) -> Iterator[str]:
+        if report.number > 1:
+            yield ""
+        yield f"{report.number}. {title}"

@@ -34,7 +34,8 @@ def _formula(literal: Literal) -> nodes.Formula:
         case Spread(variable, start, stop, step):
             return nodes.Comparison("=", nodes.Variable(variable), nodes.Call("range", (start, stop, step)))
         case Gather(variable, function, target, bodies):
-            body = nodes.Or(tuple(_conjunction(body) for body in bodies)) if len(bodies) > 1 else _conjunction(bodies[0])
+            parts = tuple(_conjunction(body) for body in bodies)
+            body = parts[0] if len(parts) == 1 else nodes.Or(parts)
             return nodes.Comparison("=", nodes.Variable(variable), nodes.Collect(function, target, body))
         case _:
             assert_never(literal)

@@ -26,30 +26,26 @@ class StratumReport:
     physical: PhysicalStratum
     reads: tuple[str, ...]
     evaluation: str
-    evaluator: str
     where: str
     exchanges: str
     limits: str
-
-    @property
-    def title(self) -> str:
-        note = " (shared by several rules)" if self.stratum.auxiliary else ""
-        return ", ".join(self.stratum.names) + note
+    title: str
 
     def rows(self) -> list[tuple[str, str]]:
         """What to tell, as (heading, text)."""
         return [
             ("reads", ", ".join(self.reads) or "nothing"),
             ("evaluation", self.evaluation),
-            ("evaluator", self.evaluator),
             ("runs", self.where),
             ("exchanges", self.exchanges),
             ("limits", self.limits),
         ]
 
 
-def report_strata(checked: CheckedProgram, plan: ProgramPlan, executor: str) -> list[StratumReport]:
-    """Every stratum of the plan, in the order of evaluation."""
+def report_strata(
+    checked: CheckedProgram, plan: ProgramPlan, executor: str, goals: Mapping[str, str]
+) -> list[StratumReport]:
+    """Every stratum of the plan, in the order of evaluation; `goals` has the texts of goals by their predicates."""
     origins: dict[str, frozenset[str]] = {}
     found = []
     for number, stratum in enumerate(plan.strata, 1):
@@ -64,13 +60,20 @@ def report_strata(checked: CheckedProgram, plan: ProgramPlan, executor: str) -> 
                 physical,
                 reads,
                 _evaluation(stratum),
-                "sql, which takes any rule and any type",
                 _where(executor, sorted(behind)),
                 _exchanges(physical, executor),
                 _limits(stratum),
+                _title(stratum, goals),
             )
         )
     return found
+
+
+def _title(stratum: Stratum, goals: Mapping[str, str]) -> str:
+    names = ", ".join(_plain(name) for name in stratum.names)
+    if stratum.auxiliary:
+        return f"{names} (shared by several rules)"
+    return goals.get(names, names)
 
 
 def stratum_reads(stratum: Stratum) -> tuple[str, ...]:
@@ -123,18 +126,18 @@ def _exchanges(physical: PhysicalStratum, executor: str) -> str:
     if executor == "local":
         return "none: everything is in one process"
     if physical.recursive:
-        return f"none in the driver; on Spark {physical.exchanges_once} to start, {physical.exchanges_a_round} a round"
-    return f"none in the driver; on Spark {physical.exchanges_once}"
+        return f"on Spark {physical.exchanges_once} to start, {physical.exchanges_a_round} a round; in the driver none"
+    return f"on Spark {physical.exchanges_once}; in the driver none"
 
 
 def _limits(stratum: Stratum) -> str:
     if stratum.evaluation == "once":
-        return "none by default"
+        return "none"
     grows = stratum.invents or stratum.evaluation == "naive" or any(r.state == "total" for r in stratum.relations)
     if not grows:
-        return "none by default: no rule computes values, so the rounds come to an end"
+        return "none: no rule computes values, so the rounds come to an end"
     first, more = default_rounds(0), default_rounds(1) - default_rounds(0)
-    return f"{first:,} rounds and {more} more for each fact, unless limits= sets another number"
+    return f"{first:,} rounds and {more} more for each fact, unless the run is given limits"
 
 
 def _and(names: Sequence[str]) -> str:
@@ -143,13 +146,15 @@ def _and(names: Sequence[str]) -> str:
 
 def notes(executor: str) -> list[str]:
     """What holds for all strata."""
+    evaluator = "The evaluator of every stratum is sql: it takes any rule and any type."
     if executor == "local":
-        return ["The local executor evaluates every stratum in this process."]
+        return [evaluator]
     return [
-        "Where a stratum runs is decided when the sources are counted, at the start of a run; placement= forces it. What "
-        f"grows beyond {SMALL_RESULT:,} rows in the driver moves to Spark.",
-        "Exchanges are those that hash joins and aggregates over unpartitioned tables need. Spark's adaptive execution may "
-        "replace the exchange of a small input by a broadcast, and use one exchange twice.",
+        evaluator,
+        "Where a stratum runs is decided when the sources are counted, at the start of a run; placement= forces it. "
+        f"What grows beyond {SMALL_RESULT:,} rows in the driver moves to Spark.",
+        "Exchanges are those that hash joins and aggregates over unpartitioned tables need. Spark's adaptive execution "
+        "may replace the exchange of a small input by a broadcast, and use one exchange twice.",
     ]
 
 

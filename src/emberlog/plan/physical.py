@@ -1,9 +1,9 @@
 """The physical plan: which operator does each step, and where rows move between tasks.
 
-`physical` turns a logical plan into operators one to one. Each operator asks something of the partitioning of its inputs:
-a join wants both sides partitioned by the columns that it matches, a distinct or group wants equal rows in one place. An
-`Exchange` stands where an input does not have that, so counting exchanges says what a plan costs on a cluster. The rules
-are those by which Spark SQL plans; with `distributed=False` everything is in one place and no rows move.
+`physical` turns a logical plan into operators one to one. Each operator asks something of the partitioning of its
+inputs: a join wants both sides partitioned by the columns that it matches, a distinct or group wants equal rows in one
+place. An `Exchange` stands where an input does not have that, so counting exchanges says what a plan costs on a
+cluster. The rules are those by which Spark SQL plans; with `distributed=False` all is in one place and no rows move.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Moves rows between tasks: by the hash of columns, all of them to one task, or a copy of all of them to each task."""
+    """Moves rows between tasks: by the hash of columns, all to one task, or a copy of all to each task."""
 
     input: Physical
     to: tuple[str, ...] | Literal["one", "each"]
@@ -130,7 +130,7 @@ def _joined(plan: Join | Antijoin | Lookup, distributed: bool) -> Operator:
 
 
 def hashed(source: Physical, names: tuple[str, ...]) -> Physical:
-    """Rows that meet the other side of a join: partitioned by exactly the columns that it matches, or all in one task."""
+    """An input of a join: partitioned by exactly the columns that it matches, or all in one task."""
     return source if source.partitioning in ("one", frozenset(names)) else Exchange(source, names)
 
 

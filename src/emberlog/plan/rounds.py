@@ -1,8 +1,8 @@
 """What a stratum computes, statement by statement: once, at the start, and every round.
 
 The logical plan says what follows from the last round. An evaluator adds what makes rounds of it: it takes away what is
-known, merges what is better into its groups, totals contributions, compares a state with the one before. These steps move
-rows too, so the physical plan has them.
+known, merges what is better into its groups, totals contributions, compares a state with the one before. These steps
+move rows too, so the physical plan has them. They are those of the relational evaluator.
 """
 
 from __future__ import annotations
@@ -117,17 +117,19 @@ class _Planner:
     def _merged(self, name: str, known: Scan, new: Scan, keys: tuple[str, ...]) -> Step:
         """New rows take the place of those with the same keys."""
         sides = tuple(physical(scan, distributed=self.distributed) for scan in (known, new))
-        inputs = tuple(hashed(side, keys) for side in sides) if keys else sides
-        return Step(f"merged into {name}", Operator("Merge", f"by {', '.join(keys)}" if keys else "", inputs, None), True)
+        if not keys:
+            return Step(f"merged into {name}", Operator("Merge", "", sides, None), repeated=True)
+        merge = Operator("Merge", f"by {', '.join(keys)}", tuple(hashed(side, keys) for side in sides), None)
+        return Step(f"merged into {name}", merge, repeated=True)
 
     def _total(self, relation: RelationPlan) -> Iterator[Step]:
         """Contributions by identity, then the total of each group that they touch."""
-        signature, several = relation.signature, len(relation.contributions) > 1
+        signature, parts = relation.signature, relation.contributions
         first = _scan(signature, name=f"{relation.name}/exits")
-        rule = relation.contributions[0].rule if relation.contributions else -1
+        rule = parts[0].rule if parts else -1
         if relation.exit is not None:
             yield from self.once(f"first totals of {relation.name}", totals(signature, first, rule))
-        kept = [_Kept(relation.name, part, spot if several else None) for spot, part in enumerate(relation.contributions)]
+        kept = [_Kept(relation.name, part, spot if len(parts) > 1 else None) for spot, part in enumerate(parts)]
         for part in kept:
             yield self.each_round(f"contributions to {relation.name}", Distinct(_together(part.of.steps)))
             yield self._merged(f"the contributions to {relation.name}", part.all, part.fresh, part.of.identity)
@@ -196,7 +198,8 @@ def _better(relation: RelationPlan) -> Plan:
     signature = relation.signature
     spot, function = relation.aggregate
     value, groups = position(spot), tuple(position(i) for i in signature.groups)
-    best = keep(Group(_together(relation.steps), groups, (Fold(value, function, value),)), positions(len(signature.columns)))
+    found = Group(_together(relation.steps), groups, (Fold(value, function, value),))
+    best = keep(found, positions(len(signature.columns)))
     as_good = Comparison("<=" if function == "min" else ">=", Variable(OLD), Variable(value))
     return Antijoin(best, _with_old(_scan(signature), {value}), (as_good,))
 

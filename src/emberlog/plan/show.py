@@ -1,7 +1,7 @@
 """Logical plans as indented text: what `explain` prints and golden files hold.
 
 `label` is one node in one line, `show` a tree, `show_stratum` and `show_program` the same with what holds trees
-together: a recursive stratum is a `Fixpoint` with an exit part and a recursive part, an iteration has a start and a round.
+together: a recursive stratum is a `Fixpoint` with an exit and a recursive part, an iteration has a start and a round.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def show_program(program: ProgramPlan) -> str:
 
 
 def show_stratum(stratum: Stratum) -> str:
-    """A stratum: `Relation` if it is computed once, `Fixpoint` by deltas, `Iteration` by rounds that replace the state."""
+    """A stratum: a `Relation` computed once, a `Fixpoint` by deltas, an `Iteration` that replaces its state."""
     return "\n".join(_stratum(stratum))
 
 
@@ -132,7 +132,7 @@ def _stratum(stratum: Stratum) -> Iterator[str]:
 
 
 def parts(relation: RelationPlan, stratum: Stratum) -> list[tuple[str, Sequence[Plan]]]:
-    """The plans of a relation under the names that readers know them by; the one of a relation computed once has none."""
+    """The plans of a relation and what they are for; that of a relation computed once needs no name."""
     exits = () if relation.exit is None else (relation.exit,)
     match stratum.evaluation:
         case "once":

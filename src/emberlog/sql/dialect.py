@@ -249,5 +249,6 @@ class Spark(Dialect):
         return call("explode", when(exp.GT(this=count.copy(), expression=number(0)), some, call("array")))
 
     def complain(self, message: Sql) -> Sql:
-        # Spark takes raise_error for deterministic; with rand() beside it the filter stays where it is.
-        return cast(call("raise_error", call("concat", message, cast(call("rand"), "STRING"))), "BOOLEAN")
+        # Spark takes raise_error for deterministic; with rand() beside it the filter stays where it is. The seed is
+        # fixed: with another one each time Spark would compile the same stage again for every statement.
+        return cast(call("raise_error", call("concat", message, cast(call("rand", number(0)), "STRING"))), "BOOLEAN")

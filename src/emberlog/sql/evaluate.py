@@ -9,18 +9,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from threading import Timer
 from time import monotonic
 
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.diagnostics import DataError, EmberlogError, ExecutionError
-from emberlog.plan.logical import Guard, Plan, Scan, Stratum, Version, plans, scans
+from emberlog.plan.logical import (
+    Guard,
+    Plan,
+    Project,
+    Scan,
+    Stratum,
+    Version,
+    children,
+    columns,
+    map_children,
+    plans,
+    scans,
+    walk,
+)
 from emberlog.plan.names import positions
+from emberlog.plan.rename import rename
 from emberlog.sql.compile import MARK_BETWEEN, MARK_END, MARK_START, Statement, compile_plan
 from emberlog.sql.complaints import no_value
 from emberlog.sql.engine import SqlEngine
 from emberlog.stats import Meter, StratumStats
+from emberlog.syntax.nodes import Variable
 from emberlog.types import Type
+
+# A statement nests as deep as its plan; past this a view gets a name in the engine, and readers nest no deeper.
+DEEPEST_VIEW = 60
 
 
 class SqlEvaluator:
@@ -32,6 +51,8 @@ class SqlEvaluator:
         self.meter = meter
         self._tables: dict[str, str] = {}
         self._guards: list[Guard] = []
+        self._views: dict[str, Plan] = {}  # relations that have no table: their plans stand in for them
+        self._copies = count()
 
     # --- tables and statements -----------------------------------------------------------------------------------
 
@@ -49,7 +70,18 @@ class SqlEvaluator:
         def table(relation: str, version: Version) -> str:
             return self.engine.table(self.table(relation, version))
 
-        return compile_plan(plan, self.engine.dialect, table, self._guards)
+        return compile_plan(self._spelled_out(plan), self.engine.dialect, table, self._guards)
+
+    def _spelled_out(self, plan: Plan) -> Plan:
+        """`plan` with the plans of views in the places where they are read."""
+        match plan:
+            case Scan(relation, names) if relation in self._views:
+                view, copy = self._views[relation], next(self._copies)
+                apart = rename(view, {name: f"{name}/{copy}" for node in walk(view) for name in columns(node)})
+                pairs = zip(names, columns(apart), strict=True)
+                return Project(apart, tuple((name, Variable(made)) for name, made in pairs if name is not None))
+            case _:
+                return map_children(plan, self._spelled_out)
 
     def empty(self, types: tuple[Type, ...]) -> Statement:
         """No rows, with columns of these types."""
@@ -88,13 +120,22 @@ class SqlEvaluator:
             self.engine.store(self.table(relation.name), self.empty(_types(relation.signature)))
             stats.facts = 0
         elif self.engine.lazy:
-            self.engine.define(self.table(relation.name), self.statement(relation.exit))
+            self._views[relation.name] = self._spelled_out(relation.exit)
+            if depth(self._views[relation.name]) > DEEPEST_VIEW:
+                self.define(relation.name)
         else:
             stats.facts = self.engine.store(self.table(relation.name), self.statement(relation.exit))
             self.meter.check(stats, stats.facts)
 
+    def define(self, relation: str) -> None:
+        """Gives a relation that is a view a name in the engine; nothing is computed."""
+        view = self._views.pop(relation, None)
+        if view is not None:
+            self.engine.define(self.table(relation), self.statement(view))
+
     def materialise(self, relation: str, stats: StratumStats) -> None:
         """Computes a relation that was only defined, for those who read it more than once."""
+        self.define(relation)
         name = self.engine.table(self.table(relation))
         with self.guarded(stats):
             stats.facts = self.engine.store(self.table(relation), Statement(f"SELECT * FROM {name}", {}))
@@ -136,6 +177,11 @@ class SqlEvaluator:
 
 def _types(signature: Signature) -> tuple[Type, ...]:
     return tuple(column.type for column in signature.columns)
+
+
+def depth(plan: Plan) -> int:
+    """How many nodes stand above one another."""
+    return 1 + max((depth(child) for child in children(plan)), default=0)
 
 
 def inputs(stratum: Stratum) -> frozenset[str]:

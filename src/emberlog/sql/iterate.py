@@ -14,12 +14,14 @@ from emberlog.plan.logical import (
     Extend,
     Fold,
     Group,
+    Lookup,
     Plan,
     Project,
     RelationPlan,
     Scan,
     Stratum,
     Union,
+    Unit,
     columns,
 )
 from emberlog.plan.names import position, positions
@@ -47,7 +49,7 @@ def run_naive(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
             state.derive()
         delta = sum(state.difference() for state in states)
         if until is not None:
-            residuals = [state.residual() for state in states]
+            residuals = [state.residual for state in states]
             stats.residual = max(residuals) if until.function == "max" else sum(residuals)
         for state in states:
             state.advance(stats.rounds + 1)
@@ -81,10 +83,13 @@ class _State:
         self.states = f"{relation.name}/states" if stratum.keeps_states else None
         self.step = self._statement(relation.exit)
         self.first = self._statement(relation.start)
-        self.new = run.statement(self._changed(run.scan(self.next), self.signature.name))
-        self.gone = run.statement(self._changed(run.scan(self.signature), self.next.name))
-        measured = stratum.until is not None and self.signature.aggregates
-        self.distance = run.statement(self._distance(stratum.until)) if stratum.until and measured else None
+        new = self._changed(run.scan(self.next), self.signature.name)
+        gone = self._changed(run.scan(self.signature), self.next.name)
+        figures: list[tuple[str, Plan]] = [("#new", new), ("#gone", gone)]
+        if stratum.until is not None and self.signature.aggregates:
+            figures.append(("#norm", self._distance(stratum.until)))
+        self.measure = run.statement(_one_row(figures))
+        self.residual = 0.0
         self.rows = 0
 
     def _statement(self, plan: Plan | None) -> Statement:
@@ -97,7 +102,8 @@ class _State:
         names = tuple(f"{OLD}{name}" if name in values else name for name in positions(len(rows.types)))
         same = tuple(unchanged(name, f"{OLD}{name}", rows) for name in sorted(values))
         missing = Antijoin(rows, Scan(others, names, rows.types), same)
-        return Group(missing, (), (Fold("#n", "count", None),))
+        counted = Group(missing, (), (Fold("#n", "count", None),))
+        return Project(counted, (("#n", Call("to_float", (Variable("#n"),))),))
 
     def _distance(self, until: Until) -> Plan:
         """The L1 norm of the change, or its largest value: a group that is in one state only changed by its value."""
@@ -124,13 +130,11 @@ class _State:
         self.rows = self.run.engine.store(self.run.table(self.next.name), self.step)
 
     def difference(self) -> int:
-        new, gone = (self.run.engine.first(statement) for statement in (self.new, self.gone))
-        return max(new[0] if new else 0, gone[0] if gone else 0)
-
-    def residual(self) -> float:
-        """How far the next state is from this one."""
-        norm = None if self.distance is None else self.run.engine.first(self.distance)
-        return float(norm[0]) if norm else 0.0
+        """How many rows the next state has more or less; `residual` is then how far it is from this one."""
+        found = self.run.engine.first(self.measure) or (0.0, 0.0)
+        new, gone, *norm = found
+        self.residual = float(norm[0]) if norm else 0.0
+        return int(max(new, gone))
 
     def advance(self, number: int) -> None:
         self.run.engine.rename(self.run.table(self.next.name), self.run.table(self.signature.name))
@@ -154,6 +158,15 @@ class _State:
     def finish(self) -> None:
         if self.states is not None:
             self.facts = self.run.engine.count(self.run.table(_relation_of(self.signature.name)))
+
+
+def _one_row(figures: list[tuple[str, Plan]]) -> Plan:
+    """One row with a column for each figure: the value of its plan, 0 when that has no row."""
+    row: Plan = Unit()
+    for name, plan in figures:
+        (made,) = columns(plan)
+        row = Lookup(row, Project(plan, ((name, Variable(made)),)), name, Constant(0.0))
+    return row
 
 
 def _relation_of(state: str) -> str:

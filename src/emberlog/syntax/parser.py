@@ -7,7 +7,10 @@ All mistakes of a text are collected and raised as one ProgramError.
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from emberlog.diagnostics import Diagnostic, Label, ProgramError
 from emberlog.source import Source, Span
@@ -26,10 +29,11 @@ _LABEL = re.compile(r"r[0-9]+")
 
 def parse(source: Source) -> nodes.Program:
     """The program that `source` says. Raises ProgramError with every syntax error in it."""
-    tokens, found = scan(source)
-    parser = ProgramParser(source, tokens, bigdatalog=_declares_database(tokens))
-    parser.relation_words = frozenset(word for word in ("sort", "limit") if _names_relation(tokens, word))
-    items = parser.program()
+    with _no_garbage_collection():
+        tokens, found = scan(source)
+        parser = ProgramParser(source, tokens, bigdatalog=_declares_database(tokens))
+        parser.relation_words = frozenset(word for word in ("sort", "limit") if _names_relation(tokens, word))
+        items = parser.program()
     _raise_any([*found, *parser.found])
     return nodes.Program(tuple(items), parser.bigdatalog, span=Span(source, 0, len(source.text)))
 
@@ -45,11 +49,24 @@ def parse_goal(text: str, *, bigdatalog: bool = False) -> nodes.Goal:
     goal = None
     try:
         goal = parser.lone_goal()
+        parser.check_height(goal, tokens[0])
     except Rejected as rejected:
         parser.record(rejected)
     _raise_any([*found, *parser.found])
     assert goal is not None
     return goal
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Pause the collector: a growing tree has no cycles to find, and looking for them doubles the time to read it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _declares_database(tokens: list[Token]) -> bool:
@@ -260,8 +277,10 @@ def _children(node: object) -> tuple[object, ...]:
             return (*node.heads, *(() if node.body is None else (node.body,)))
         case nodes.Goal():
             return (node.atom,)
-        case nodes.Atom() | nodes.Call() | nodes.Aggregate():
+        case nodes.Atom() | nodes.Call():
             return node.arguments
+        case nodes.Aggregate():
+            return (*node.arguments, node.limit)
         case nodes.And() | nodes.Or():
             return node.parts
         case nodes.Not():
