@@ -133,7 +133,7 @@ def run(job: Job, engine: emberlog.Engine, out: Path) -> None:
     result = engine.run(job.program)
     answer = result[job.answer]
     seconds = time.perf_counter() - started
-    console.print(f"\n{answer.count():,} rows of [bold]{job.answer}[/] in {seconds:.1f} s\n")
+    console.print(f"\n[bold]{job.answer}[/]: {answer.count():,} in {seconds:.1f} s\n")
     console.print(first_rows(answer.to_spark(), job.order))
     console.print(costs(result))
     answer.write(out / f"{job.answer}.parquet")

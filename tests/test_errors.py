@@ -7,14 +7,13 @@ lines `name(column: type, ...)`. With `UPDATE_CASES=1` in the environment `error
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
 
+from analysis.checking import read_sources
 from emberlog.analysis.check import check
 from emberlog.analysis.codes import CODES
-from emberlog.analysis.typenames import BUILT_IN
 from emberlog.diagnostics import ProgramError
 from emberlog.source import Source
 from emberlog.syntax.parser import parse
@@ -26,12 +25,7 @@ CASES = sorted(path.parent for path in (Path(__file__).parent / "cases" / "error
 def sources(case: Path) -> dict[str, tuple[Column, ...]]:
     """The registered sources of a case."""
     path = case / "sources.txt"
-    found = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        name, columns = re.fullmatch(r"(\w+)\((.*)\)", line).groups()  # type: ignore[union-attr]
-        pairs = [column.split(": ") for column in columns.split(", ")]
-        found[name] = tuple(Column(column, BUILT_IN[type]) for column, type in pairs)
-    return found
+    return read_sources(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def diagnosed(case: Path) -> ProgramError:

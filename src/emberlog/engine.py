@@ -199,7 +199,7 @@ class Engine:
         given = dict(params or {})
         sources = self._all_sources(program, facts_dir)
         spelled, goals = goals_as_rules(program)
-        checked = check(spelled, self._catalog(spelled, sources), given, naive=naive)
+        checked = check(spelled, self._whole_catalog(spelled, sources, given), given, naive=naive)
         wanted = wanted_relations(program, checked) | {name for name, _ in goals}
         plan = plan_program(checked, wanted)
         options = self._options(placement, limits, progress)
@@ -269,6 +269,19 @@ class Engine:
             for name, source in sources.items()
             if name in named
         }
+
+    def _whole_catalog(
+        self, program: Program, sources: Mapping[str, Source], params: Mapping[str, Value]
+    ) -> dict[str, tuple[Column, ...] | None]:
+        """The catalog of a run: where neither source nor declaration tells the columns, the use of the relation does."""
+        from emberlog.executors.usage import columns_by_use
+
+        catalog = self._catalog(program, sources)
+        unknown = [name for name, columns in catalog.items() if columns is None and name not in declared(program)]
+        if not unknown:
+            return catalog
+        loose = check(program, catalog, params, naive=True, require_sources=False)
+        return {**catalog, **columns_by_use(loose, unknown)}
 
     # --- looking, without running --------------------------------------------------------------------------------
 

@@ -119,8 +119,8 @@ def test_mentioned_names_every_relation() -> None:
 
 def test_facts_are_values_of_their_columns_types() -> None:
     program = checked(
-        ".decl f(x: float, y: unsigned, z: date, s: symbol)\nf(1, 2, \"2024-02-29\", \"\").\nf(-1, 2, \"2024-02-29\", \"\").\n"
-        "n(1). n(2). n(1)."
+        ".decl f(x: float, y: unsigned, z: date, s: symbol)\n"
+        'f(1, 2, "2024-02-29", "").\nf(-1, 2, "2024-02-29", "").\nn(1). n(2). n(1).'
     )
     assert program.facts["f"] == ((1.0, 2, "2024-02-29", ""), (-1.0, 2, "2024-02-29", ""))
     assert [type(value) for value in program.facts["f"][0]] == [float, int, str, str]
@@ -136,6 +136,7 @@ def test_goals_have_constants_of_their_columns_types() -> None:
     assert repr(goal.atom.arguments[0]) == "Constant(value=1.0, kind='')"
 
 
-def test_the_columns_of_a_source_decide() -> None:
-    program = check(parse(Source("t", "p(X) <- a(X).")), {"a": (Column("n", NUMBER),), "unused": (Column("n", NUMBER),)})
+def test_sources_that_nothing_mentions_are_left_out() -> None:
+    column = Column("n", NUMBER)
+    program = check(parse(Source("test.dl", "p(X) <- a(X).")), {"a": (column,), "unused": (column,)})
     assert set(program.signatures) == {"p", "a"}

@@ -22,6 +22,7 @@ CODES = {
     "E0216": "a goal with a computed argument",
     "E0217": "sort, limit or until in the wrong place",
     "E0218": "a body with too many alternatives",
+    "E0219": "a qualifier that would change the answer",
     # strata
     "E0301": "negation through recursion",
     "E0302": "a non-monotonic aggregate through recursion",

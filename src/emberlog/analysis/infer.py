@@ -178,7 +178,7 @@ def settled(draft: Draft, columns: Columns) -> Variables:
         open = [name for name, type in found.types.items() if type == LITERAL]
         if not open:
             return found
-        wanted = _wants(draft, found, columns)
+        wanted = _Wants(draft, found, columns).found
         picked = {name: _pick(wanted[name]) for name in open if name in wanted}
         chosen |= picked or dict.fromkeys(open, NUMBER)
 
@@ -188,51 +188,53 @@ def _pick(wanted: Iterable[Type]) -> Type:
     return UNSIGNED if "unsigned" in kinds else NUMBER if "number" in kinds else FLOAT if "float" in kinds else NUMBER
 
 
-def _wants(draft: Draft, found: Variables, columns: Columns) -> dict[str, list[Type]]:
-    """What the places of variables with the type LITERAL want them to be."""
-    wanted: dict[str, list[Type]] = {}
+class _Wants:
+    """What the places of variables with the type LITERAL want them to be: `found`, by name."""
 
-    def push(term: Term, want: Guess) -> None:
-        match term:
-            case Variable(name) if want is not None and want != LITERAL and found.types.get(name) == LITERAL:
-                wanted.setdefault(name, []).append(want)
-            case Call(function, arguments):
-                inner = common(term_type(argument, found.types) for argument in arguments)
-                if inner == LITERAL and want is not None and want.kind == "unsigned":
-                    inner = want
-                for argument in arguments:
-                    push(argument, inner if FUNCTIONS[function].result is None else None)
-            case _:
-                pass
+    def __init__(self, draft: Draft, variables: Variables, columns: Columns) -> None:
+        self._draft = draft
+        self._types = variables.types
+        self._columns = columns
+        self.found: dict[str, list[Type]] = {}
+        self._body(draft.body)
+        for position, argument in enumerate(draft.arguments):
+            column, _ = columns.of(draft.predicate, draft.predicate, position)
+            self._push(argument.arguments[-1] if isinstance(argument, Aggregate) else argument, column)
 
-    def walk_body(body: Iterable[Literal]) -> None:
+    def _body(self, body: Iterable[Literal]) -> None:
         for literal in body:
             match literal:
                 case Bind(variable, term):
-                    push(term, found.types.get(variable))
+                    self._push(term, self._types.get(variable))
                 case Filter(condition):
-                    meeting = common(term_type(term, found.types) for term in operands(condition))
+                    meeting = common(term_type(term, self._types) for term in operands(condition))
                     for term in operands(condition):
-                        push(term, meeting)
+                        self._push(term, meeting)
                 case Gather(variable, target=target, bodies=bodies):
                     if target is not None:
-                        push(target, found.types.get(variable))
+                        self._push(target, self._types.get(variable))
                     for inner in bodies:
-                        walk_body(inner)
+                        self._body(inner)
                 case Spread(variable, start, stop, step):
                     for term in (start, stop, step):
-                        push(term, found.types.get(variable))
+                        self._push(term, self._types.get(variable))
                 case Match(predicate, arguments) | Absent(predicate, arguments):
                     for position, term in enumerate(arguments):
-                        push(term, columns.of(draft.predicate, predicate, position)[0])
+                        self._push(term, self._columns.of(self._draft.predicate, predicate, position)[0])
 
-    walk_body(draft.body)
-    for position, argument in enumerate(draft.arguments):
-        column, _ = columns.of(draft.predicate, draft.predicate, position)
-        terms = argument.arguments[-1:] if isinstance(argument, Aggregate) else (argument,)
-        for term in terms:
-            push(term, column)
-    return wanted
+    def _push(self, term: Term, want: Guess) -> None:
+        """Notes what the variables of `term` are to be, if the term is to be of type `want`."""
+        match term:
+            case Variable(name) if want is not None and want != LITERAL and self._types.get(name) == LITERAL:
+                self.found.setdefault(name, []).append(want)
+            case Call(function, arguments):
+                inner = common(term_type(argument, self._types) for argument in arguments)
+                if inner == LITERAL and want is not None and want.kind == "unsigned":
+                    inner = want
+                for argument in arguments:
+                    self._push(argument, inner if FUNCTIONS[function].result is None else None)
+            case _:
+                pass
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

@@ -117,6 +117,7 @@ class _Resolver:
             first = declarations.setdefault(item.name, item)
             if first is not item:
                 self._twice(f"`{item.name}` is declared twice", item.span, first.span)
+            self.found.extend(_unsupported(item))
             columns: dict[str, Span] = {}
             for attribute in item.attributes:
                 if columns.setdefault(attribute.name, attribute.span) is not attribute.span:
@@ -271,6 +272,20 @@ def step_index(arguments: tuple[Term, ...]) -> str | None:
             return name
         case _:
             return None
+
+
+def _unsupported(declaration: Declaration) -> Iterator[Diagnostic]:
+    """Qualifiers that mean more than how a relation is stored."""
+    name = declaration.name
+    for qualifier in declaration.qualifiers:
+        if qualifier == "eqrel":
+            help = f"write its rules: `{name}(X, Y) :- {name}(Y, X).` and `{name}(X, Z) :- {name}(X, Y), {name}(Y, Z).`"
+        elif qualifier.startswith("choice"):
+            help = "an aggregate, for example `min`, picks one row of a group"
+        else:
+            continue
+        message = f"the qualifier `{qualifier}` of `{name}` is not supported"
+        yield Diagnostic("E0219", message, (Label(declaration.span),), help)
 
 
 def _as_input(declaration: Declaration) -> Directive:

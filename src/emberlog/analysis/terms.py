@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import assert_never
 
 from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
-from emberlog.source import NOWHERE, Span
 from emberlog.syntax.nodes import (
     Aggregate,
     And,
@@ -214,12 +213,3 @@ def map_condition(condition: Comparison | Test, change: Callable[[Term], Term]) 
     if isinstance(condition, Comparison):
         return replace(condition, left=change(condition.left), right=change(condition.right))
     return replace(condition, call=replace(condition.call, arguments=tuple(map(change, condition.call.arguments))))
-
-
-def literal_span(literal: Literal) -> Span:
-    return literal.condition.span if isinstance(literal, Filter) else literal.span
-
-
-def place(*spans: Span) -> Span:
-    """The first of the spans that is in a source."""
-    return next((span for span in spans if span is not NOWHERE), NOWHERE)

@@ -79,10 +79,6 @@ class Canvas:
         x, y = tip
         self.shapes.append(f'<path d="M{x:.1f},{y:.1f} l-4,7 h8 z" fill="{fill}"/>')
 
-    def arrow_left(self, tip: Point, *, fill: str) -> None:
-        x, y = tip
-        self.shapes.append(f'<path d="M{x:.1f},{y:.1f} l7,-4 v8 z" fill="{fill}"/>')
-
     def svg(self, size: Point, title: str) -> str:
         """The whole picture as a document of this size."""
         width, height = size
