@@ -132,8 +132,9 @@ def run(job: Job, engine: emberlog.Engine, out: Path) -> None:
     started = time.perf_counter()
     result = engine.run(job.program)
     answer = result[job.answer]
+    rows = answer.count()  # a relation that is not recursive is computed when something asks for it
     seconds = time.perf_counter() - started
-    console.print(f"\n[bold]{job.answer}[/]: {answer.count():,} in {seconds:.1f} s\n")
+    console.print(f"\n[bold]{job.answer}[/], rows: {rows:,}, seconds: {seconds:.1f}\n")
     console.print(first_rows(answer.to_spark(), job.order))
     console.print(costs(result))
     answer.write(out / f"{job.answer}.parquet")

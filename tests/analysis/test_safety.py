@@ -95,5 +95,6 @@ def test_a_result_that_its_own_body_needs() -> None:
     assert codes("h(X) <- X = count : { p(X, _) }.", S) == ["E0405"]
 
 
-def test_a_sort_key_must_be_bound() -> None:
-    assert codes("h(X) <- q(X), sort((Y, asc)), limit(1).", S) == ["E0401"]
+def test_a_sort_key_must_be_in_the_head_and_bound() -> None:
+    assert codes("h(X) <- q(X), sort((Y, asc)), limit(1).", S) == ["E0217"]
+    assert codes("h(X, Y) <- q(X), sort((Y, asc)), limit(1).", S) == ["E0401"]

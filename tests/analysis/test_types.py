@@ -193,10 +193,10 @@ OPERANDS = [
     "p(Z) <- d(X), Z = abs(X).",
     "p(Z) <- f(X), Z = X band 1.",
     "p(Z) <- f(X), Z = lnot X.",
-    "p(Z) <- n(X), Z = cat(X, \"a\").",
+    'p(Z) <- n(X), Z = cat(X, "a").',
     "p(sum(X)) <- s(X).",
     "p(avg(X)) <- d(X).",
-    "p(X) <- X = range(\"a\", 3).",
+    'p(X) <- X = range("a", 3).',
     "p(A) <- A = sum X : { b(X) }.",
 ]
 

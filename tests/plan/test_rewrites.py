@@ -64,7 +64,7 @@ def evaluate(case: Case, rules: Sequence[Rule]) -> dict[str, list[tuple[Any, ...
 def test_a_rewrite_keeps_the_meaning(rule: Rule) -> None:
     before = RULES[: RULES.index(rule)]
 
-    @settings(max_examples=12, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=8, suppress_health_check=list(HealthCheck))
     @given(ANY)
     def keeps(case: Case) -> None:
         plain = evaluate(case, ())

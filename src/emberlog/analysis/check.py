@@ -78,9 +78,7 @@ class _Mistakes:
             self.add([diagnostic], [number])
 
 
-def _analyse(
-    written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool
-) -> CheckedProgram:
+def _analyse(written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool) -> CheckedProgram:
     mistakes = _Mistakes()
     program = substitute(written, params)
     mistakes.add_numbered(check_calls(program))

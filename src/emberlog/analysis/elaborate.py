@@ -101,6 +101,10 @@ def _advice(given: Type, want: Type) -> str | None:
     return None
 
 
+# Where no NaN can be, a negated comparison is the opposite one.
+_NEGATED = {"!<": ">=", "!<=": ">", "!>": "<=", "!>=": "<"}
+
+
 class _Elaborator:
     def __init__(self, draft: Draft, columns: Columns) -> None:
         self.draft = draft
@@ -280,8 +284,14 @@ class _Elaborator:
                 self._incomparable(condition, left, right)
                 return condition
         place = Label(condition.span)
+        operator = condition.operator
+        if meeting is None or meeting.kind != "float":
+            operator = _NEGATED.get(operator, operator)
         return replace(
-            condition, left=self._convert(left, meeting, place), right=self._convert(right, meeting, place)
+            condition,
+            operator=operator,
+            left=self._convert(left, meeting, place),
+            right=self._convert(right, meeting, place),
         )
 
     def _incomparable(self, condition: Comparison, left: Typed, right: Typed) -> None:

@@ -16,9 +16,7 @@ class Layout:
     it even then, so that their positions are `shift`ed by one.
     """
 
-    def __init__(
-        self, predicates: Mapping[str, Predicate], indexed: Mapping[str, bool], parts: Iterable[Part]
-    ) -> None:
+    def __init__(self, predicates: Mapping[str, Predicate], indexed: Mapping[str, bool], parts: Iterable[Part]) -> None:
         self.predicates = predicates
         self._indexed = indexed
         self._home = {name: number for number, part in enumerate(parts) for name in part.predicates}

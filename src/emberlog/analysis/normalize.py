@@ -8,7 +8,7 @@ atoms says that it has no solution: `0 = count : { ... }`. Every `_` of a positi
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -45,7 +45,8 @@ from emberlog.syntax.nodes import (
 )
 
 MOST_DISJUNCTS = 1000
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+# The opposite of `<` is `>=` only where there is no NaN: types decide, so until then it is `not <`.
+_OPPOSITE = {"=": "!=", "!=": "=", "<": "!<", "<=": "!<=", ">": "!>", ">=": "!>="}
 _IMPOSSIBLE = Filter(Comparison("=", Constant(True), Constant(False)))
 
 
@@ -168,7 +169,17 @@ def _misplaced(rule: Rule, body: Formula | None) -> list[Diagnostic]:
     if goals and not found and _size(body, True) > 1:
         help = "give the alternatives a predicate of their own, and sort that"
         found.append(Diagnostic("E0217", "sort and limit need a body without `;`", (Label(goals[0].span),), help))
+    found.extend(_unseen_keys(rule, goals))
     return found
+
+
+def _unseen_keys(rule: Rule, goals: list[Sort | Limit]) -> Iterator[Diagnostic]:
+    """A sort orders the rows of the result, so it can only look at what they hold."""
+    shown = {node.name for head in rule.heads for node in walk(head) if isinstance(node, Variable)}
+    for key in (key for goal in goals if isinstance(goal, Sort) for key, _ in goal.keys):
+        if key.name not in shown:
+            help = f"add `{key.name}` to the head, or sort by a variable that is there"
+            yield Diagnostic("E0217", f"`{key.name}` is not in the rows that are sorted", (Label(key.span),), help)
 
 
 # --- disjunctive normal form -----------------------------------------------------------------------------------------

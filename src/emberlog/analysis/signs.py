@@ -35,9 +35,7 @@ class Signs:
         """What makes every value that goes into a column of the component at least 0."""
         return self._own_column((predicate, position), set())
 
-    def _all(
-        self, terms: Iterable[Term], rule: CoreRule, seen: set[Spot]
-    ) -> tuple[Obligation, ...] | None:
+    def _all(self, terms: Iterable[Term], rule: CoreRule, seen: set[Spot]) -> tuple[Obligation, ...] | None:
         parts = [self._term(term, rule, seen) for term in terms]
         known = [part for part in parts if part is not None]
         return tuple(dict.fromkeys(o for part in known for o in part)) if len(known) == len(parts) else None

@@ -35,9 +35,7 @@ class Edge:
 
 def edges(drafts: Iterable[Draft]) -> list[Edge]:
     """Every mention of a predicate in a body, in the order of the rules."""
-    return [
-        Edge(draft.predicate, name, how, draft, span) for draft in drafts for name, how, span in _reads(draft.body)
-    ]
+    return [Edge(draft.predicate, name, how, draft, span) for draft in drafts for name, how, span in _reads(draft.body)]
 
 
 def _reads(body: Iterable[Literal], inside: bool = False) -> Iterator[tuple[str, How, Span]]:

@@ -37,6 +37,7 @@ from emberlog.syntax.nodes import Aggregate, Comparison, Term, Test, Until, Vari
 from emberlog.syntax.printer import show
 from emberlog.types import Value
 
+_NEGATED = {"!<": ">=", "!<=": ">", "!>": "<=", "!>=": "<"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _THEOREMS = {
     "min": "PreM: min over a non-decreasing function",
@@ -157,7 +158,7 @@ class _Examiner:
             for part in parts:
                 self._doubt(part, f"`{text}` tests values of the recursion")
             return
-        part, operator, bound = parts[0], condition.operator, condition.right
+        part, operator, bound = parts[0], _NEGATED.get(condition.operator, condition.operator), condition.right
         if not part:
             part, operator, bound = parts[1], _MIRRORED[operator], condition.left
         if part.direction == "down":

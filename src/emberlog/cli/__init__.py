@@ -48,7 +48,12 @@ def run(
     limits = {name: value for name, value in (("rounds", rounds), ("rows", rows), ("seconds", seconds)) if value}
     session = _session(master) if master is not None and executor == "spark" else None
     with Engine(
-        session, executor, workers, coordination, limits=limits or None, nulls=nulls  # type: ignore[arg-type]
+        session,
+        executor,
+        workers,
+        coordination,
+        limits=limits or None,
+        nulls=nulls,  # type: ignore[arg-type]
     ) as engine:
         result = engine.run_file(program, facts or Path(), output or Path(), _params(param), "auto", placement, naive)
         _report(result, program, wrote=output or Path())

@@ -2,8 +2,8 @@
 
 A rule with n atoms of its own component has n delta bodies. Body i reads the last round's rows (`recent`) at the i-th
 of these atoms, everything so far (`all`) at those before it and what was there before the last round (`stable`) at
-those after it. So each combination of rows that holds a recent one is met exactly once. Semi-naive evaluation takes the rows
-of a round for `recent`; maintenance takes the rows of a change.
+those after it. So each combination of rows that holds a recent one is met exactly once. Semi-naive evaluation takes
+the rows of a round for `recent`; maintenance takes the rows of a change.
 """
 
 from __future__ import annotations

@@ -78,8 +78,12 @@ def compile_plan(plan: Plan, dialect: Dialect, table: TableName, guards: list[Gu
     compiler = _Compiler(dialect, table, plan, guards)
     block = compiler.block(plan)
     items = [named(block.scope[name], f"c{i}") for i, name in enumerate(columns(plan))]
-    sql = select(items or [named(exp.true(), "c0")], block.source, block.where).sql(dialect=dialect.name)
-    return Statement(sql, compiler.terms.parameters, needs_float_text=FLOAT_TEXT.upper() in sql.upper())
+    root = select(items or [named(exp.true(), "c0")], block.source, block.where)
+    # A column that was computed and then not read has left its constants behind.
+    used = {placeholder.name for placeholder in root.find_all(exp.Placeholder)}
+    parameters = {name: value for name, value in compiler.terms.parameters.items() if name in used}
+    sql = root.sql(dialect=dialect.name)
+    return Statement(sql, parameters, needs_float_text=FLOAT_TEXT.upper() in sql.upper())
 
 
 @dataclass

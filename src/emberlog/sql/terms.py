@@ -15,7 +15,7 @@ from sqlglot import exp
 from emberlog.analysis import functions
 from emberlog.analysis.functions import fallible, type_of
 from emberlog.plan.logical import Condition
-from emberlog.sql.build import Sql, any_of, call, cast, is_null, number, text, when
+from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
 from emberlog.sql.dialect import Dialect, in_range
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import INT64_MAX, Type
@@ -75,6 +75,8 @@ class Terms:
         right_constant: bool = False,
     ) -> Sql:
         """A comparison of two values of one type. NaN equals nothing; the engines take it for the largest number."""
+        if operator in ("!<", "!<=", "!>", "!>="):
+            return negated(self.compare(operator[1:], left, right, type, left_constant, right_constant))
         plain = COMPARISONS[operator](this=exp.paren(left), expression=exp.paren(right))
         if type.kind != "float":
             return plain

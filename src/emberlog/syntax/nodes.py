@@ -120,7 +120,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`operator` is one of = != < <= > >=."""
+    """`operator` is one of = != < <= > >=; in a checked program also !< !<= !> !>= of floats, which hold for NaN."""
 
     operator: str
     left: Term

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from emberlog.analysis.program import Signature
 from emberlog.plan.logical import (
+    Antijoin,
     Distinct,
     Group,
     Guard,
@@ -19,7 +20,6 @@ from emberlog.plan.logical import (
     Scan,
     Stratum,
     Top,
-    children,
     columns,
     map_children,
     map_plans,
@@ -34,54 +34,58 @@ from emberlog.types import Column
 
 
 def share_subplans(program: ProgramPlan) -> ProgramPlan:
-    """Sub-plans that occur more than once, up to column names, become auxiliary strata before their first use."""
-    found = Counter(
-        canonical(node)
-        for stratum in program.strata
-        for relation in stratum.relations
-        for plan in plans(relation)
-        for node in _candidates(plan, stratum)
-    )
-    shared = {plan: auxiliary(number) for number, (plan, times) in enumerate(found.items()) if times > 1}
-    if not shared:
-        return program
+    """Sub-plans that occur more than once, up to column names, become auxiliary strata before their first use.
+
+    The largest goes first; what it holds can then be shared with other rules as well.
+    """
+    made = 0
+    while True:
+        found = Counter(canonical(node) for stratum in program.strata for node in _candidates_of(stratum))
+        repeated = [plan for plan, times in found.items() if times > 1]
+        if not repeated:
+            return program
+        largest = max(repeated, key=lambda plan: sum(1 for _ in walk(plan)))
+        program = _shared(program, largest, auxiliary(made))
+        made += 1
+
+
+def _shared(program: ProgramPlan, shared: Plan, name: str) -> ProgramPlan:
+    """The program in which a relation of its own computes the sub-plan `shared`."""
+    signature = _signature(name, shared)
     strata: list[Stratum] = []
-    signatures = dict(program.signatures)
-    made: set[str] = set()
     for stratum in program.strata:
-        for relation in stratum.relations:
-            for plan in plans(relation):
-                for node in _candidates(plan, stratum):
-                    name = shared.get(canonical(node))
-                    if name is not None and name not in made:
-                        made.add(name)
-                        signatures[name] = _signature(name, node)
-                        strata.append(_stratum(signatures[name], canonical(node)))
-        strata.append(map_plans(stratum, lambda plan, of=stratum: _replace(plan, of, shared)))  # type: ignore[misc]
-    return replace(program, strata=tuple(strata), signatures=signatures)
+        changed = map_plans(stratum, lambda plan, of=stratum: _replace(plan, of, shared, name))  # type: ignore[misc]
+        if changed != stratum and not any(before.names == (name,) for before in strata):
+            strata.append(_stratum(signature, shared))
+        strata.append(changed)
+    return replace(program, strata=tuple(strata), signatures={**program.signatures, name: signature})
 
 
-def _candidates(plan: Plan, stratum: Stratum) -> Iterator[Plan]:
-    """The largest sub-plans that are worth sharing and read nothing that changes while the stratum is evaluated."""
+def _candidates_of(stratum: Stratum) -> Iterator[Plan]:
+    """The sub-plans of a stratum that are worth sharing and could be."""
+    roots = (plan for relation in stratum.relations for plan in plans(relation))
+    return (node for root in roots for node in walk(root) if _can_share(node, stratum))
+
+
+def _can_share(plan: Plan, stratum: Stratum) -> bool:
+    """Is this work, does it stay the same while the stratum is evaluated, and can it not fail?
+
+    An error must name the rule that has it, so what is guarded stays in its rule.
+    """
     inside = set(stratum.names)
-    worth = isinstance(plan, Join | Group | Distinct) and any(isinstance(n, Join | Group) for n in walk(plan))
-    steady = all(scan.relation not in inside for scan in scans(plan))
-    # An error must name the rule that has it, so guarded plans stay in their rules.
-    if worth and steady and not any(isinstance(node, Guard | Top) for node in walk(plan)):
-        yield plan
-        return
-    for child in children(plan):
-        yield from _candidates(child, stratum)
+    return (
+        isinstance(plan, Join | Antijoin | Group | Distinct)
+        and any(isinstance(node, Join | Antijoin | Group) for node in walk(plan))
+        and all(scan.relation not in inside for scan in scans(plan))
+        and not any(isinstance(node, Guard | Top) for node in walk(plan))
+    )
 
 
-def _replace(plan: Plan, stratum: Stratum, shared: dict[Plan, str]) -> Plan:
-    if plan in set(_candidates(plan, stratum)):
-        name = shared.get(canonical(plan))
-        if name is not None:
-            types = columns(plan)
-            return Scan(name, tuple(types), tuple(types.values()))
-        return plan
-    return map_children(plan, lambda child: _replace(child, stratum, shared))
+def _replace(plan: Plan, stratum: Stratum, shared: Plan, name: str) -> Plan:
+    if _can_share(plan, stratum) and canonical(plan) == shared:
+        types = columns(plan)
+        return Scan(name, tuple(types), tuple(types.values()))
+    return map_children(plan, lambda child: _replace(child, stratum, shared, name))
 
 
 def _signature(name: str, plan: Plan) -> Signature:
