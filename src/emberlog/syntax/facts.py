@@ -12,8 +12,8 @@ from emberlog.source import Source, Span
 from emberlog.syntax import nodes
 
 # At most 18 digits: always in range. No escapes: the text between the quotes is the value.
-_LITERAL = r"""-?[0-9]{1,18}+(?:\.[0-9]++)?+(?![\w.^]) | "[^"\\\n\ud800-\udfff]*+" | '[^'\\\n\ud800-\udfff]*+'"""
-PLAIN_FACT = rf"(?!_\()[^\W\d]\w*+\([ \t]*+(?:{_LITERAL})(?:[ \t]*+,[ \t]*+(?:{_LITERAL}))*+[ \t]*+\)[ \t]*+\."
+_LITERAL = r"""-?[0-9]{1,18}+(?:\.[0-9]+)?(?![\w.^]) | "[^"\\\n\ud800-\udfff]*+" | '[^'\\\n\ud800-\udfff]*+'"""
+PLAIN_FACT = rf"(?!_\()[^\W\d]\w*+\([ \t]*+(?:{_LITERAL})(?:[ \t]*+,[ \t]*+(?:{_LITERAL}))*[ \t]*+\)[ \t]*+\."
 """A verbose regular expression for such a fact, with its `.`."""
 
 _LITERALS = re.compile(_LITERAL, re.VERBOSE)

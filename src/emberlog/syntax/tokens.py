@@ -38,7 +38,7 @@ _SKIPPED = rf"""(?:
     | \n | \A\ufeff
     | //[^\n]*+
     | /\*(?s:.*?)\*/
-)*+"""
+)*"""
 _MINUS, _TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"  # as papers print them
 _OPERATORS = (
     ":-", "<-", "←", "?-", "===", "==", "=<", "=>", "<:", "<=", "<>", ">=", "=!=", "\\=", "**", "&&", "||",
@@ -48,7 +48,7 @@ _OPERATORS = (
 _TOKEN = re.compile(
     rf"""{_SKIPPED}(?:
       (\??[^\W\d]\w*+ | ∆\w*+)
-    | (0[xXbB]\w*+ | [0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+\w*+)
+    | (0[xXbB]\w*+ | [0-9]++(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\w*+)
     | ([!~][ \t]*=|{"|".join(re.escape(operator) for operator in _OPERATORS if operator != "/")}|/(?!\*))
     | ("(?:[^"\\\n]|\\[^\n])*+" | '(?:[^'\\\n]|\\[^\n])*+')
     | (\$[^\W\d]\w*+)
