@@ -6,7 +6,7 @@ tolerance for floats (none: 1e-9 relative). `raises.txt` names an error and text
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,20 @@ def engine(request: pytest.FixtureRequest) -> Any:
         yield made, placement
 
 
-@pytest.mark.parametrize("engine", EXECUTORS, indirect=True)
-@pytest.mark.parametrize("case", ANSWERS, ids=name)
+# A hundred rounds that Spark takes a minute for; the driver does them in a second.
+LONG = {"s08_pagerank_by_contributors", "s12_pagerank_until"}
+
+
+def answers() -> Iterator[Any]:
+    for case in ANSWERS:
+        for executor in EXECUTORS:
+            marks = [pytest.mark.slow] if executor.id == "spark" and case.name in LONG else []
+            yield pytest.param(
+                case, *executor.values, id=f"{name(case)}-{executor.id}", marks=[*executor.marks, *marks]
+            )
+
+
+@pytest.mark.parametrize(("case", "engine"), list(answers()), indirect=["engine"])
 def test_answer(case: Path, engine: Any) -> None:
     run, placement = engine
     result = run.run_file(case / "program.dl", case / "facts", params=parameters(case), placement=placement)

@@ -273,7 +273,7 @@ class Engine:
     def _whole_catalog(
         self, program: Program, sources: Mapping[str, Source], params: Mapping[str, Value]
     ) -> dict[str, tuple[Column, ...] | None]:
-        """The catalog of a run: where neither source nor declaration tells the columns, the use of the relation does."""
+        """The catalog of a run: where neither source nor declaration tells the columns, the relation's use does."""
         from emberlog.executors.usage import columns_by_use
 
         catalog = self._catalog(program, sources)

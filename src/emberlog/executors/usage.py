@@ -93,10 +93,11 @@ class _Reader:
             match literal:
                 case Match(predicate, arguments) | Absent(predicate, arguments):
                     self._columns(predicate, arguments)
-                case Filter(Comparison(_, left, right)):
-                    self._same(left, right)
                 case Filter(condition):
-                    self._term(condition.call)
+                    if isinstance(condition, Comparison):
+                        self._same(condition.left, condition.right)
+                    else:
+                        self._term(condition.call)
                 case Bind(variable, term):
                     self._same(Variable(variable), term)
                 case Gather(variable, function, target, bodies):
