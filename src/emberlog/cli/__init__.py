@@ -144,7 +144,6 @@ def _session(master: str) -> Any:
 
 def _report(result: Any, program: Path, wrote: Path) -> None:
     """What a run has to say: warnings, sizes that were asked for, goals, and the result when no `.output` took it."""
-    from emberlog.cli.show import show_relation
     from emberlog.engine import read_program
     from emberlog.syntax.nodes import Directive
     from emberlog.syntax.parser import parse
@@ -155,11 +154,14 @@ def _report(result: Any, program: Path, wrote: Path) -> None:
     for directive in directives:
         if directive.kind == "printsize":
             print(f"{directive.relation}\t{len(result[directive.relation])}")
-    for answer in result.goals:
-        show_relation(answer)
-    if not result.goals and not any(directive.kind in ("output", "printsize") for directive in directives):
-        for name in result:
-            show_relation(result[name])
+    shown = list(result.goals)
+    if not shown and not any(directive.kind in ("output", "printsize") for directive in directives):
+        shown = [result[name] for name in result]
+    if shown:
+        from emberlog.cli.show import show_relation  # rich takes a while to load
+
+        for relation in shown:
+            show_relation(relation)
 
 
 def _show_stats(result: Any) -> None:
