@@ -45,9 +45,13 @@ class Limits:
 def default_rounds(facts: int) -> int:
     """How many rounds a stratum that computes values may take when the user set no limit.
 
-    A value that travels takes a round a fact at most; more than that is a value that grows on a cycle.
+    A value that travels takes a round a fact at most; more than that is a value that grows on a cycle. Where rounds
+    make new facts for ever (`n(X+1) <- n(X)`) there is an end too.
     """
-    return 1000 + 2 * facts
+    return min(1000 + 2 * facts, MOST_ROUNDS)
+
+
+MOST_ROUNDS = 20_000
 
 
 @dataclass(slots=True)

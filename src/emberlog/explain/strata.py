@@ -10,7 +10,7 @@ from emberlog.analysis.program import CheckedProgram
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.names import given_part
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
-from emberlog.stats import default_rounds
+from emberlog.stats import MOST_ROUNDS, default_rounds
 from emberlog.syntax.printer import show
 
 SMALL_SOURCE = 100_000  # rows of a source that the spark executor fetches into the driver
@@ -137,7 +137,7 @@ def _limits(stratum: Stratum) -> str:
     if not grows:
         return "none: no rule computes values, so the rounds come to an end"
     first, more = default_rounds(0), default_rounds(1) - default_rounds(0)
-    return f"{first:,} rounds and {more} more for each fact, unless the run is given limits"
+    return f"{first:,} rounds and {more} more for each fact, {MOST_ROUNDS:,} at most, unless the run is given limits"
 
 
 def _and(names: Sequence[str]) -> str:
