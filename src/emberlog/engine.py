@@ -196,6 +196,8 @@ class Engine:
         self._check_open()
         _choose("evaluator", evaluator, EVALUATORS)
         _choose("placement", placement, PLACEMENTS)
+        if self.executor == "local" and placement == "spark":
+            raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
         given = dict(params or {})
         sources = self._all_sources(program, facts_dir)
         spelled, goals = goals_as_rules(program)
@@ -217,11 +219,20 @@ class Engine:
             live.close()
             raise
         self._last = (program, given)
-        outcome.warnings[:0] = checked.warnings
+        outcome.warnings[:0] = [*checked.warnings, *self._shadowed(checked)]
         result = _result(checked, wanted, goals, outcome.stats, outcome.warnings, live)
         if persist is not None:
             result.persist(Path(persist))
         return result
+
+    def _shadowed(self, checked: CheckedProgram) -> list[str]:
+        """A warning for each registered relation that the program has rules for: it might be left over."""
+        ruled = {rule.predicate for component in checked.components for rule in component.rules}
+        return [
+            f"`{name}` has rules and a registered source: its rows are those of both"
+            for name in self._sources
+            if name in ruled
+        ]
 
     def _executor(self, checked: CheckedProgram, plan: Any, options: Options, scratch: Path) -> Executor:
         if self.executor == "local":

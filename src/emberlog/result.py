@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class LiveRun:
-    """An executor and its scratch folder, until they are closed."""
+    """An executor and its scratch folder, until they are closed or nobody holds them any more."""
 
     def __init__(self, executor: Executor, scratch: Path, session: Any = None) -> None:
-        self._executor: Executor | None = executor
-        self._scratch = scratch
+        self._executor = executor
+        self._release = weakref.finalize(self, _release, executor, scratch)
         self.session = session
 
     @property
     def executor(self) -> Executor:
-        if self._executor is None:
+        if not self._release.alive:
             raise UsageError(
                 "the engine is closed, and the rows of this relation went with it",
                 fix="read or write relations before the engine closes, or run with persist=PATH",
@@ -38,10 +39,14 @@ class LiveRun:
         return self._executor
 
     def close(self) -> None:
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            executor.close()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+        self._release()
+
+
+def _release(executor: Executor, scratch: Path) -> None:
+    try:
+        executor.close()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class RunHolder:

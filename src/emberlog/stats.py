@@ -45,12 +45,12 @@ class Limits:
 def default_rounds(facts: int) -> int:
     """How many rounds a stratum that computes values may take when the user set no limit.
 
-    A value that travels takes a round a fact at most; more than that is a value that grows on a cycle. Where rounds
-    make new facts for ever (`n(X+1) <- n(X)`) there is an end too.
+    A value that travels takes a round a fact at most; more than that is a value that grows on a cycle.
     """
-    return min(1000 + 2 * facts, MOST_ROUNDS)
+    return 1000 + 2 * facts
 
 
+# Sets of computed values (`n(X+1) <- n(X)`) have a new fact for each round, so their facts bound nothing.
 MOST_ROUNDS = 20_000
 
 
@@ -96,18 +96,30 @@ class Silent:
         return
 
 
-class Meter:
-    """Holds a run to its limits and passes on how it goes."""
+class Outgrown(LimitError):
+    """A relation has more rows than the place that computes it has room for; another place may compute it."""
 
-    def __init__(self, limits: Limits, progress: Progress) -> None:
+
+class Meter:
+    """Holds a run to its limits and passes on how it goes. `room` is how many rows a stratum may have here."""
+
+    def __init__(self, limits: Limits, progress: Progress, room: int | None = None) -> None:
         self.limits = limits
         self.progress = progress
+        self.room = room
         self.started = monotonic()
         self.rows = 0  # of the strata that are done
 
     @property
     def seconds_left(self) -> float | None:
         return None if self.limits.seconds is None else self.limits.seconds - (monotonic() - self.started)
+
+    @property
+    def most_rows(self) -> int | None:
+        """So many rows of a relation are enough to see that it has too many; None where none are."""
+        allowed = None if self.limits.rows is None else max(self.limits.rows - self.rows, 0)
+        bounds = [bound for bound in (allowed, self.room) if bound is not None]
+        return min(bounds) + 1 if bounds else None
 
     def round(self, stats: StratumStats, delta: int, facts: int) -> None:
         """One more round is done. Raises when a limit is reached."""
@@ -125,6 +137,8 @@ class Meter:
                 f"stopped at the limit of {self.limits.rows:,} rows while computing {name} (round {stats.rounds})",
                 fix="raise limits={'rows': ...}, or ask for less with a goal or a filter",
             )
+        if self.room is not None and facts > self.room:
+            raise Outgrown(f"{name} has more than {self.room:,} rows")
         left = self.seconds_left
         if left is not None and left <= 0:
             raise self.out_of_time(stats)
@@ -136,16 +150,16 @@ class Meter:
             fix="raise limits={'seconds': ...}",
         )
 
-    def allow_round(self, stats: StratumStats, facts: int, *, invents: bool) -> None:
-        """Raises when the stratum may not take one more round."""
+    def allow_round(self, stats: StratumStats, default: int | None) -> None:
+        """Raises when the stratum may not take one more round; `default` is its limit when the user set none."""
         name = ", ".join(stats.predicates)
         if self.limits.rounds is not None and stats.rounds >= self.limits.rounds:
             raise LimitError(
                 f"stopped at the limit of {self.limits.rounds:,} rounds while computing {name}: "
-                f"the last round still changed {stats.deltas[-1] if stats.deltas else 0:,} facts",
+                f"facts that the last round changed: {stats.deltas[-1] if stats.deltas else 0:,}",
                 fix="raise limits={'rounds': ...}",
             )
-        if self.limits.rounds is None and invents and stats.rounds >= default_rounds(facts):
+        if self.limits.rounds is None and default is not None and stats.rounds >= default:
             raise LimitError(
                 f"stopped after {stats.rounds:,} rounds while computing {name}: it computes values, and on this data "
                 "they seem to grow for ever (a cycle?)",

@@ -167,7 +167,7 @@ def test_pandas() -> None:
     frame = pd.DataFrame(
         {
             "i": np.array([1, 2], "int32"),
-            "f": [0.5, math.nan],
+            "f": [0.5, 1.5],
             "s": ["a", "b"],
             "c": pd.Categorical(["u", "v"]),
             "b": [True, False],
@@ -192,7 +192,7 @@ def test_pandas() -> None:
         *(1, 0.5, "a", "u", True, datetime(2020, 1, 1), datetime(2019, 12, 31, 23), date(2020, 1, 1)),
         Decimal("1.5"),
     )
-    assert math.isnan(second[1])
+    assert second[1] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -200,6 +200,7 @@ def test_pandas() -> None:
     [
         ["a", None],
         ["a", math.nan],
+        [1.5, math.nan],
         pd.array([1, None], "Int64"),
         pd.Series([pd.Timestamp("2020-01-01"), pd.NaT]),
         [1.5, pd.NA],

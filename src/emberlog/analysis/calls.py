@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from emberlog.analysis.functions import FUNCTIONS
@@ -63,6 +64,24 @@ def _head(head: Atom) -> Iterator[Diagnostic]:
             yield from _body(node)
 
 
+def _pattern(call: Call) -> Iterator[Diagnostic]:
+    """A pattern written in the program must be a regular expression that all engines read alike."""
+    pattern = call.arguments[0]
+    if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
+        return
+    try:
+        re.compile(pattern.value)
+    except re.error as error:
+        message = f"this is not a regular expression: {error.msg}"
+        yield Diagnostic("E0220", message, (Label(pattern.span),), "in a string a backslash is written \\\\")
+        return
+    if found := re.search(r"(?<!\\)(?:\\\\)*(\(\?(?:[=!>]|<[=!]|P=)|\\[1-9])", pattern.value):
+        message = f"`{found[1]}` in a pattern is not understood by every engine"
+        yield Diagnostic(
+            "E0220", message, (Label(pattern.span),), "patterns have no look-around and no back-references"
+        )
+
+
 def _aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
     keyed = len(aggregate.arguments) == 2 and aggregate.function == "sum"
     if len(aggregate.arguments) != 1 and not keyed:
@@ -76,6 +95,8 @@ def _aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
 
 def _body(node: object) -> Iterator[Diagnostic]:
     match node:
+        case Call("match", (_, _)):
+            yield from _pattern(node)
         case Call():
             yield from _call(node)
         case Aggregate(function):

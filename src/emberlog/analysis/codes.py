@@ -23,6 +23,7 @@ CODES = {
     "E0217": "sort, limit or until in the wrong place",
     "E0218": "a body with too many alternatives",
     "E0219": "a qualifier that would change the answer",
+    "E0220": "a pattern that is not a regular expression on both engines",
     # strata
     "E0301": "negation through recursion",
     "E0302": "a non-monotonic aggregate through recursion",

@@ -224,7 +224,7 @@ class _Elaborator:
                 return term if given != LITERAL else self._convert((term, given), NUMBER)
             case "avg":
                 return self._floated((term, given))
-            case "sum" if given is not None and given.kind == "decimal":
+            case "sum" if given is not None and given.kind == "decimal" and (want is None or want.kind == "decimal"):
                 return term
             case _:
                 return self._convert((term, given), want)

@@ -20,6 +20,24 @@ app = typer.Typer(
 )
 app.command("generate")(generate)
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        import emberlog
+
+        print(f"emberlog {emberlog.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Datalog for Spark: recursive rules over your tables."""
+
+
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program file (.dl).")]
 Params = Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V. May be given more than once.")]
 

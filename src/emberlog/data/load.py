@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from emberlog.data.arrow import arrow_schema, empty_table, nullary_table
-from emberlog.data.convert import Nulls, Warn
+from emberlog.data.convert import Nulls, Warn, narrow
 from emberlog.data.sources import Source, load_table
 from emberlog.types import Column, Value
 
@@ -30,7 +30,10 @@ def given_table(
 def fact_table(columns: tuple[Column, ...], facts: Sequence[tuple[Value, ...]]) -> pa.Table:
     """The facts of a program as a table."""
     schema = arrow_schema(columns)
-    arrays = [_array([row[i] for row in facts], entry.type) for i, entry in enumerate(schema)]
+    arrays = [
+        narrow(_array([row[i] for row in facts], entry.type), column.type)
+        for i, (entry, column) in enumerate(zip(schema, columns, strict=True))
+    ]
     return pa.table(arrays, schema=schema)
 
 

@@ -196,6 +196,5 @@ def table_of_pandas(relation: str, frame: Any) -> pa.Table:
 def _pandas_array(relation: str, column: str, series: Any) -> Any:
     if series.dtype == object:
         return array_of_values(relation, column, series.astype(object).where(series.notna(), None).tolist())
-    if series.dtype.kind == "f" and type(series.dtype).__module__.startswith("numpy"):
-        return pa.array(series.to_numpy(), from_pandas=False)
+    # NaN is how pandas writes a missing number, so it is a null here. (Arrow tables tell the two apart.)
     return pa.array(series, from_pandas=True)

@@ -65,9 +65,11 @@ class Executor(ABC):
         self.scratch = scratch
         self.meter = Meter(options.limits, options.progress)
         self.outcome = Outcome()
+        self.wanted: frozenset[str] = frozenset()
 
     def run(self, sources: Mapping[str, Source], wanted: frozenset[str]) -> Outcome:
         """Evaluates every stratum of the plan; `wanted` are the relations that somebody will read."""
+        self.wanted = wanted
         try:
             for given in given_relations(self.program, self.plan, sources, wanted):
                 self.load(given)

@@ -23,14 +23,14 @@ from emberlog.data.sources import (
     SparkTableSource,
     TextSource,
 )
-from emberlog.diagnostics import DataError, ExecutionError, LimitError
+from emberlog.diagnostics import DataError, ExecutionError
 from emberlog.executors.base import Executor, Given, Options, check_obligations
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.sql.compile import Statement
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
-from emberlog.stats import Limits, Meter, StratumStats
+from emberlog.stats import Meter, Outgrown, StratumStats
 from emberlog.types import integer_range
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SparkExecutor(Executor):
         self.session = session
         self.engine = SparkEngine(session)
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
-        # The driver's share has the same clock and row limit, and a cap of its own while Spark can take over.
+        # The driver's share has the same clock and limits, and room of its own while Spark can take over.
         self.driver = LocalExecutor(program, plan, options, scratch)
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
@@ -57,6 +57,8 @@ class SparkExecutor(Executor):
         self.on_spark: set[str] = set()
         self.defined: set[str] = set()  # relations on Spark that are a plan only
         self.readers = _readers(plan)
+        # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
+        self.limited = options.limits.rows is not None or options.limits.seconds is not None
 
     # --- loading -------------------------------------------------------------------------------------------------
 
@@ -180,7 +182,7 @@ class SparkExecutor(Executor):
         if self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
-            stats.rounds, stats.facts = 0, None
+            stats.rounds, stats.facts, stats.residual = 0, None, None
             stats.deltas.clear()
         for relation in needed:
             self._need_on_spark(relation)
@@ -194,7 +196,7 @@ class SparkExecutor(Executor):
         if stratum.evaluation == "once" and stats.facts is None:
             self.defined.update(stratum.names)
             for name in stratum.names:
-                if self.readers[name] > 1:
+                if self.readers[name] > 1 or (self.limited and name in self.wanted):
                     self.sql.materialise(name, stats)
                     self.defined.discard(name)
 
@@ -213,20 +215,15 @@ class SparkExecutor(Executor):
 
     def _in_driver(self, stratum: Stratum, stats: StratumStats) -> bool:
         """Evaluates in the driver; False when the result outgrew it and Spark has to do it."""
-        forced = self.options.placement == "local"
-        allowed = self.options.limits
-        cap = SMALL_RESULT if allowed.rows is None else min(SMALL_RESULT, allowed.rows)
-        meter = Meter(Limits(allowed.rounds, allowed.rows if forced else cap, allowed.seconds), self.options.progress)
+        room = None if self.options.placement == "local" else SMALL_RESULT
+        meter = Meter(self.options.limits, self.options.progress, room)
         meter.started, meter.rows = self.meter.started, self.meter.rows
         self.driver.sql.meter = meter
         why = stats.why
         try:
             self.driver.evaluate(stratum, stats)
-        except LimitError:
-            outgrown = not forced and self.meter.rows + ((stats.deltas and sum(stats.deltas)) or 0) > cap
-            if not outgrown or (allowed.rows is not None and allowed.rows <= cap) or meter.seconds_left == 0:
-                raise
-            stats.why = f"more than {cap:,} rows: moved from the driver to Spark"
+        except Outgrown:
+            stats.why = f"more than {room:,} rows: moved from the driver to Spark"
             return False
         self.meter.rows = meter.rows
         stats.placement, stats.why = "driver (duckdb)", why

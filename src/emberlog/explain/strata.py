@@ -137,7 +137,9 @@ def _limits(stratum: Stratum) -> str:
     if not grows:
         return "none: no rule computes values, so the rounds come to an end"
     first, more = default_rounds(0), default_rounds(1) - default_rounds(0)
-    return f"{first:,} rounds and {more} more for each fact, {MOST_ROUNDS:,} at most, unless the run is given limits"
+    if stratum.evaluation == "delta" and all(relation.state == "set" for relation in stratum.relations):
+        return f"{MOST_ROUNDS:,} rounds, unless the run is given limits"
+    return f"{first:,} rounds and {more} more for each fact, unless the run is given limits"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ class Bodies:
             case Bind(variable, term):
                 return Extend(plan, variable, term)
             case Spread(variable, start, stop, step):
-                return Expand(plan, variable, start, stop, step)
+                return Expand(plan, variable, start, stop, step, rule)
             case Gather():
                 return self._gather(plan, literal, rule)
 
@@ -110,7 +110,7 @@ class Bodies:
         grouped: Plan = Group(inner, gather.injected, (folded,))
         type = columns(grouped)[value]
         if gather.function == "sum" and type.is_integer:
-            grouped = Guard(grouped, (value,), (), gather.injected, rule, "does not fit in 64 bits")
+            grouped = Guard(grouped, (value,), (), gather.injected, rule, "has a sum that does not fit in 64 bits")
         if witnesses:
             bindings = [(name, Variable(name)) for name in (*gather.injected, *witnesses)]
             reached = Distinct(Project(inner, (*bindings, (value, Variable(position(0))))))

@@ -67,6 +67,7 @@ class Expand:
     start: Term
     stop: Term
     step: Term
+    rule: int = -1  # whose error it is when there is no such range
 
 
 @dataclass(frozen=True, slots=True)

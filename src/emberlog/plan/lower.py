@@ -166,7 +166,7 @@ def totals(signature: Signature, contributed: Plan, rule: int, *, rows_count: bo
     grouped: Plan = Group(contributed, groups, tuple(folds))
     sums = tuple(fold.column for fold in folds if fold.function == "sum")
     if any(columns(grouped)[name].is_integer for name in sums):
-        grouped = Guard(grouped, sums, (), groups, rule, "does not fit in 64 bits")
+        grouped = Guard(grouped, sums, (), groups, rule, "has a sum that does not fit in 64 bits")
     return keep(grouped, positions(len(signature.columns)))
 
 

@@ -72,7 +72,7 @@ def rename(plan: Plan, names: dict[str, str]) -> Plan:
         case Extend(child, column, value):
             return Extend(down(child), name(column), term(value))
         case Expand(child, column, start, stop, step):
-            return Expand(down(child), name(column), term(start), term(stop), term(step))
+            return Expand(down(child), name(column), term(start), term(stop), term(step), plan.rule)
         case Join(left, right):
             return Join(down(left), down(right))
         case Antijoin(left, right, where):

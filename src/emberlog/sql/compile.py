@@ -187,7 +187,7 @@ class _Compiler:
             case Union(inputs):
                 return self._union(inputs)
             case Top(child, order, ties, limit):
-                keys = [exp.Ordered(this=self.column(name), desc=descends) for name, descends in order]
+                keys = [key for name, descends in order for key in self._order(name, descends, columns(child)[name])]
                 rest = [exp.Ordered(this=self.column(name), desc=False) for name in ties]
                 query = select(self._all(child), self._from(child)).order_by(*keys, *rest, copy=False)
                 return query if limit is None else query.limit(limit, copy=False)
@@ -222,6 +222,13 @@ class _Compiler:
         conditions += [self.terms.condition(condition, scope, types) for condition in plan.where]
         found = select([named(number(1), "u")], self._from(right, "r"), conditions)
         return select(self._all(left, "l"), self._from(left, "l"), [negated(exp.Exists(this=found))])
+
+    def _order(self, name: str, descends: bool, type: Type) -> list[Sql]:
+        """Sort keys of a column; NaN, the engines' largest number, comes last in both directions."""
+        key = exp.Ordered(this=self.column(name), desc=descends)
+        if type.kind != "float":
+            return [key]
+        return [exp.Ordered(this=call("isnan", self.column(name)), desc=False), key]
 
     def _union(self, inputs: tuple[Plan, ...]) -> exp.Query:
         names = list(columns(inputs[0]))
@@ -288,7 +295,9 @@ class _Compiler:
                 exp.GT(this=exp.paren(steps.copy()), expression=number(100_000_000)),
             ]
         )
-        wrong = self.dialect.complain(text(f"{MARK_START}range{MARK_END}"))
+        shown = tuple(dict.fromkeys(n for term in (expand.start, expand.stop, expand.step) for n in variables(term)))
+        complaint = "has a range with step 0 or more than 100,000,000 values"
+        wrong = self.dialect.complain(self._message(Guard(child, (), (), shown, expand.rule, complaint)))
         count = when(too_many, when(wrong, number(0)), cast(call("greatest", steps, number(0)), "BIGINT"))
         index = select([*self._all(child), named(self.dialect.spread(count), "i")], self._from(child))
         again = {name: self.column(name) for name in types}
@@ -303,11 +312,14 @@ class _Compiler:
         scope, types = self.scope(child), columns(child)
         unsure = [is_null(self.column(name)) for name in guard.terms]
         unsure += [is_null(self.terms.condition(condition, scope, types)) for condition in guard.conditions]
+        passes = when(any_of(unsure), self.dialect.complain(self._message(guard)), exp.true())
+        return select(self._all(child), self._from(child), [passes])
+
+    def _message(self, guard: Guard) -> Sql:
+        """What the error of a guard says: its number, and the values of the columns that it shows."""
         message: Sql = text(f"{MARK_START}{len(self.guards)}")
         self.guards.append(guard)
         for name in guard.shown:
             shown = exp.Coalesce(this=cast(self.column(name), self.dialect.symbol), expressions=[text("?")])
             message = exp.DPipe(this=exp.DPipe(this=message, expression=text(MARK_BETWEEN)), expression=shown)
-        message = exp.DPipe(this=message, expression=text(MARK_END))
-        passes = when(any_of(unsure), self.dialect.complain(exp.paren(message, copy=False)), exp.true())
-        return select(self._all(child), self._from(child), [passes])
+        return exp.paren(exp.DPipe(this=message, expression=text(MARK_END)), copy=False)

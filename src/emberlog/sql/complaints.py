@@ -2,25 +2,70 @@
 
 from __future__ import annotations
 
-from emberlog.analysis.program import CoreRule
+from collections.abc import Iterator
+
+from emberlog.analysis.functions import NARROWING
+from emberlog.analysis.program import Bind, CoreRule, Filter
 from emberlog.diagnostics import DataError, InternalError
 from emberlog.plan.logical import Guard
+from emberlog.syntax.nodes import Aggregate, Call, Comparison, Term
 from emberlog.types import Type
 
+CAUSES = {
+    **dict.fromkeys(("+", "-", "*", "neg", "abs", "^"), "an integer does not fit in 64 bits"),
+    **dict.fromkeys(("/", "%"), "a divisor is zero"),
+    **dict.fromkeys(("to_number", "to_unsigned", "to_float"), "a conversion fails"),
+    **dict.fromkeys(("log", "sqrt"), "a logarithm or root has no value"),
+    **dict.fromkeys(NARROWING, "a value does not fit in its column"),
+}
 
-def no_value(rule: CoreRule | None, guard: Guard | None, values: list[str]) -> DataError | InternalError:
+
+def no_value(rule: CoreRule | None, guard: Guard, values: list[str]) -> DataError | InternalError:
     """What to say of a row for which a guard found no value; `values` are those of the columns it shows."""
-    if rule is None or guard is None:
+    if rule is None:
         return InternalError("a statement complained of a rule that is not in the program")
     named = [(name, value) for name, value in zip(guard.shown, values, strict=False) if not name.startswith(("?", "!"))]
     shown = ", ".join(f"{_column(rule, name)} = {_literal(value, rule.types.get(name))}" for name, value in named)
     place = f" for {shown}" if shown else ""
+    if guard.complaint != NO_VALUE:
+        return DataError(f"`{rule.predicate}` {guard.complaint}{place}", span=rule.span)
+    causes = list(dict.fromkeys(CAUSES[name] for name in _functions(rule) if name in CAUSES))
     return DataError(
-        f"a value of `{rule.predicate}` {guard.complaint}{place}",
+        f"this rule has no value{place}: {' or '.join(causes)}",
         span=rule.span,
-        fix="an integer overflowed, a divisor was zero, or a conversion failed; add a condition that keeps "
-        "such facts out of the rule, or compute in floats",
+        fix="add a condition that keeps such facts out of the rule",
     )
+
+
+NO_VALUE = "has no value"
+
+
+def _functions(rule: CoreRule) -> Iterator[str]:
+    """The functions that the rule calls, in the order of its text."""
+    for literal in rule.body:
+        match literal:
+            case Filter(Comparison(_, left, right)):
+                yield from _calls(left)
+                yield from _calls(right)
+            case Bind(_, term):
+                yield from _calls(term)
+            case _:
+                pass
+    for argument in rule.arguments:
+        yield from _calls(argument)
+
+
+def _calls(term: Term) -> Iterator[str]:
+    match term:
+        case Call(function, arguments):
+            for argument in arguments:
+                yield from _calls(argument)
+            yield function
+        case Aggregate(_, arguments):
+            for argument in arguments:
+                yield from _calls(argument)
+        case _:
+            return
 
 
 def _column(rule: CoreRule, name: str) -> str:

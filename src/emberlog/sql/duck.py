@@ -52,8 +52,9 @@ class DuckEngine(SqlEngine):
     def define(self, name: str, statement: Statement) -> None:
         self.store(name, statement)
 
-    def store(self, name: str, statement: Statement) -> int:
-        rows = self._run(f"CREATE OR REPLACE TABLE {name} AS {statement.sql}", statement)
+    def store(self, name: str, statement: Statement, most: int | None = None) -> int:
+        query = statement.sql if most is None else f"SELECT * FROM ({statement.sql}) LIMIT {most}"
+        rows = self._run(f"CREATE OR REPLACE TABLE {name} AS {query}", statement)
         return int(rows[0][0])
 
     def append(self, name: str, other: str) -> None:

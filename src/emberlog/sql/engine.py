@@ -6,6 +6,7 @@ Table names are ours. A table has the columns `c0`, `c1`, ..; a relation without
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from emberlog.sql.compile import Statement
@@ -35,8 +36,11 @@ class SqlEngine(ABC):
         """A table with the rows of a statement, computed when this is cheapest."""
 
     @abstractmethod
-    def store(self, name: str, statement: Statement) -> int:
-        """A table with the rows of a statement, computed now. Returns how many there are."""
+    def store(self, name: str, statement: Statement, most: int | None = None) -> int:
+        """A table with the rows of a statement, computed now. Returns how many there are.
+
+        Whoever gives up at `most` rows says so: the statement may then end with as many.
+        """
 
     @abstractmethod
     def append(self, name: str, other: str) -> None:
@@ -63,6 +67,10 @@ class SqlEngine(ABC):
     @abstractmethod
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         """The first row of a statement, None when it has none."""
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        """Statements that run inside can be interrupted."""
+        return nullcontext()
 
     @abstractmethod
     def interrupt(self) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
-from threading import Timer
+from threading import Event, Thread
 from time import monotonic
 
 from emberlog.analysis.program import CoreRule, Signature
-from emberlog.diagnostics import DataError, EmberlogError, ExecutionError
+from emberlog.diagnostics import EmberlogError, ExecutionError
 from emberlog.plan.logical import (
     Guard,
     Plan,
@@ -124,8 +124,12 @@ class SqlEvaluator:
             if depth(self._views[relation.name]) > DEEPEST_VIEW:
                 self.define(relation.name)
         else:
-            stats.facts = self.engine.store(self.table(relation.name), self.statement(relation.exit))
+            stats.facts = self.store(self.table(relation.name), self.statement(relation.exit))
             self.meter.check(stats, stats.facts)
+
+    def store(self, name: str, statement: Statement) -> int:
+        """Computes rows of a relation, no more than it takes to see that they are too many."""
+        return self.engine.store(name, statement, self.meter.most_rows)
 
     def define(self, relation: str) -> None:
         """Gives a relation that is a view a name in the engine; nothing is computed."""
@@ -138,45 +142,69 @@ class SqlEvaluator:
         self.define(relation)
         name = self.engine.table(self.table(relation))
         with self.guarded(stats):
-            stats.facts = self.engine.store(self.table(relation), Statement(f"SELECT * FROM {name}", {}))
+            stats.facts = self.store(self.table(relation), Statement(f"SELECT * FROM {name}", {}))
             self.meter.check(stats, stats.facts)
 
     @contextmanager
     def guarded(self, stats: StratumStats | None = None) -> Iterator[None]:
         """Holds statements to the time limit, and turns what an engine complains of into our errors."""
-        left = self.meter.seconds_left
-        timer = Timer(max(left, 0.001), self.engine.interrupt) if left is not None and stats is not None else None
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
+        watch = None if stats is None or self.meter.seconds_left is None else _Watch(self.engine, self.meter)
         try:
-            yield
+            with watch or nullcontext(), self.engine.interruptible():
+                yield
         except EmberlogError:
+            raise
+        except KeyboardInterrupt:
+            self.engine.interrupt()
             raise
         except Exception as error:
             left = self.meter.seconds_left
             if stats is not None and left is not None and left <= 0:
                 raise self.meter.out_of_time(stats) from error
             raise self._translated(error) from error
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     def _translated(self, error: Exception) -> EmberlogError:
         """An engine's exception as an error of ours: a rule without a value, or a failure of the engine."""
-        found = re.search(re.escape(MARK_START) + r"(\d+|range)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
+        found = re.search(re.escape(MARK_START) + r"(\d+)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
         if found is None:
-            lines = str(error).strip().splitlines()
-            reason = lines[0] if lines else type(error).__name__
-            return ExecutionError(f"{self.engine.place} failed: {reason}", fix="its own error is chained to this one")
-        if found.group(1) == "range":
-            return DataError("a range has step 0, or more than 100,000,000 values")
+            return ExecutionError(
+                f"{self.engine.place} failed: {_reason(error)}", fix="its own error is chained to this"
+            )
         guard = self._guards[int(found.group(1))]
         return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
 
 
+class _Watch(Thread):
+    """Interrupts an engine when the time is up: again and again, for it may be between two statements just then."""
+
+    def __init__(self, engine: SqlEngine, meter: Meter) -> None:
+        super().__init__(daemon=True)
+        self._engine = engine
+        self._meter = meter
+        self._over = Event()
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def run(self) -> None:
+        wait = max(self._meter.seconds_left or 0.0, 0.0)
+        while not self._over.wait(wait):
+            self._engine.interrupt()
+            wait = 0.2
+
+
 def _types(signature: Signature) -> tuple[Type, ...]:
     return tuple(column.type for column in signature.columns)
+
+
+def _reason(error: Exception) -> str:
+    """The line of an engine's message that says what happened: a worker's last one, else the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
+    return (raised or lines or [type(error).__name__])[-1 if raised else 0]
 
 
 def depth(plan: Plan) -> int:

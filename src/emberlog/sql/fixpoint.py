@@ -30,7 +30,7 @@ from emberlog.plan.logical import (
 from emberlog.plan.lower import by_contributor, totals, union
 from emberlog.plan.names import position, positions
 from emberlog.sql.changes import unchanged
-from emberlog.stats import StratumStats
+from emberlog.stats import MOST_ROUNDS, StratumStats, default_rounds
 from emberlog.syntax.nodes import Comparison, Variable
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None
     delta = sum(state.begin() for state in states)
     run.meter.round(stats, delta, sum(state.facts for state in states))
     while delta:
-        facts = sum(state.facts for state in states)
-        run.meter.allow_round(stats, facts, invents=stratum.invents or any(s.grows_values for s in states))
+        run.meter.allow_round(stats, _default_limit(stratum, states))
         for state in states:
             state.derive()
         delta = sum(state.advance() for state in states)
@@ -57,6 +56,16 @@ def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None
         state.finish()
     stats.facts = sum(state.facts for state in states)
     stats.stopped = "fixpoint"
+
+
+def _default_limit(stratum: Stratum, states: list[State]) -> int | None:
+    """How many rounds are allowed unless the user says; None for a component that is sure to end."""
+    if any(state.grows_values for state in states):
+        return default_rounds(sum(state.facts for state in states))
+    if not stratum.invents:
+        return None
+    groups = any(isinstance(state, GroupState) for state in states)
+    return default_rounds(sum(state.facts for state in states)) if groups else MOST_ROUNDS
 
 
 class State(ABC):
@@ -79,7 +88,7 @@ class State(ABC):
 
     def begin(self) -> int:
         """The first rows, from lower strata. Returns how many are recent."""
-        self.facts = self.run.engine.store(self.recent, self._statement(self.relation.exit))
+        self.facts = self.run.store(self.recent, self._statement(self.relation.exit))
         self.run.engine.store(self.kept, self._statement(None))
         return self.facts
 
@@ -115,7 +124,7 @@ class SetState(State):
         return self.stable
 
     def derive(self) -> None:
-        self.pending = self.run.engine.store(self.next, self.step)
+        self.pending = self.run.store(self.next, self.step)
 
     def advance(self) -> int:
         self.run.engine.append(self.stable, self.recent)
@@ -171,7 +180,7 @@ class ExtremumState(GroupState):
         self.step = self._statement(better)
 
     def derive(self) -> None:
-        self.pending = self.run.engine.store(self.next, self.step)
+        self.pending = self.run.store(self.next, self.step)
 
 
 class TotalState(GroupState):
@@ -212,7 +221,7 @@ class TotalState(GroupState):
     def derive(self) -> None:
         for part in self.parts:
             part.derive()
-        self.pending = self.run.engine.store(self.next, self.step)
+        self.pending = self.run.store(self.next, self.step)
 
     def finish(self) -> None:
         super().finish()

@@ -26,7 +26,7 @@ from emberlog.plan.logical import (
 )
 from emberlog.plan.names import position, positions
 from emberlog.sql.changes import unchanged
-from emberlog.stats import StratumStats
+from emberlog.stats import StratumStats, default_rounds
 from emberlog.syntax.nodes import Call, Constant, Term, Until, Variable
 from emberlog.types import NUMBER
 
@@ -44,7 +44,7 @@ def run_naive(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
         state.begin()
     until = stratum.until
     while True:
-        run.meter.allow_round(stats, sum(state.facts for state in states), invents=True)
+        run.meter.allow_round(stats, default_rounds(sum(state.facts for state in states)))
         for state in states:
             state.derive()
         delta = sum(state.difference() for state in states)
@@ -122,12 +122,12 @@ class _State:
         return Group(change, (), (Fold("#norm", until.function, "#size"),))
 
     def begin(self) -> None:
-        self.facts = self.run.engine.store(self.run.table(self.signature.name), self.first)
+        self.facts = self.run.store(self.run.table(self.signature.name), self.first)
         if self.states is not None:
             self._keep_state(0)
 
     def derive(self) -> None:
-        self.rows = self.run.engine.store(self.run.table(self.next.name), self.step)
+        self.rows = self.run.store(self.run.table(self.next.name), self.step)
 
     def difference(self) -> int:
         """How many rows the next state has more or less; `residual` is then how far it is from this one."""

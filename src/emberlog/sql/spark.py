@@ -7,6 +7,8 @@ small part a round is kept as parts of graded sizes: eight parts of one grade be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from math import log
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARTS_OF_A_GRADE = 8
+SMALL_LIMIT = 1_000_000  # rows: a limit gathers them in one task
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,6 @@ class SparkEngine(SqlEngine):
         self._tag = f"{self._prefix}run"
         self._tables: dict[str, list[_Part]] = {}
         self._has_float_text = False
-        session.addTag(self._tag)
 
     # --- tables --------------------------------------------------------------------------------------------------
 
@@ -68,7 +70,7 @@ class SparkEngine(SqlEngine):
         if statement.needs_float_text and not self._has_float_text:
             from pyspark.sql.functions import udf
 
-            self.session.udf.register(FLOAT_TEXT, udf(_float_text, "string"))
+            self.session.udf.register(FLOAT_TEXT, udf(_float_text, "string", useArrow=False))
             self._has_float_text = True
         return self.session.sql(statement.sql, args=dict(statement.parameters) or None)
 
@@ -80,9 +82,12 @@ class SparkEngine(SqlEngine):
     def define(self, name: str, statement: Statement) -> None:
         self.set_frame(name, self._query(statement))
 
-    def store(self, name: str, statement: Statement) -> int:
+    def store(self, name: str, statement: Statement, most: int | None = None) -> int:
+        frame = self._query(statement)
+        if most is not None and most <= SMALL_LIMIT:
+            frame = frame.limit(most)
         # Not eager: the count below computes and keeps the rows in one job.
-        frame = self._query(statement).localCheckpoint(eager=False)
+        frame = frame.localCheckpoint(eager=False)
         rows = int(frame.count())
         self.set_frame(name, frame, rows)
         return rows
@@ -138,13 +143,20 @@ class SparkEngine(SqlEngine):
         row = self._query(statement).first()
         return None if row is None else tuple(row)
 
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        self.session.addTag(self._tag)
+        try:
+            yield
+        finally:
+            self.session.removeTag(self._tag)
+
     def interrupt(self) -> None:
         self.session.interruptTag(self._tag)
 
     def close(self) -> None:
         for name in list(self._tables):
             self.drop(name)
-        self.session.removeTag(self._tag)
 
 
 def _float_text(value: float) -> str:

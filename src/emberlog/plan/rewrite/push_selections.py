@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emberlog.plan.bodies import condition_fallible, variables
 from emberlog.plan.logical import (
     Antijoin,
@@ -61,7 +63,7 @@ def _sink(plan: Plan, condition: Condition) -> Plan:
             return Lookup(_sink(left, condition), right, column, default)
         case Extend(child, column, term) if needed <= set(columns(child)):
             return Extend(_sink(child, condition), column, term)
-        case Expand(child, column, start, stop, step) if needed <= set(columns(child)):
-            return Expand(_sink(child, condition), column, start, stop, step)
+        case Expand(child) if needed <= set(columns(child)):
+            return replace(plan, input=_sink(child, condition))
         case _:
             return Select(plan, (condition,))
