@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,9 @@ import typer
 from emberlog.cli.generate import generate
 from emberlog.diagnostics import EmberlogError, InternalError, UsageError, render
 from emberlog.types import Value
+
+# What is imported stays: looking through it for garbage again and again takes a tenth of a second of every command.
+gc.set_threshold(200_000, 20, 20)
 
 app = typer.Typer(
     help="Datalog for Spark: recursive rules over your tables.",
@@ -63,7 +67,8 @@ def run(
     """Evaluate a program and write its outputs."""
     from emberlog.engine import Engine
 
-    limits = {name: value for name, value in (("rounds", rounds), ("rows", rows), ("seconds", seconds)) if value}
+    given = {"rounds": rounds, "rows": rows, "seconds": seconds}
+    limits = {name: value for name, value in given.items() if value is not None}
     session = _session(master) if master is not None and executor == "spark" else None
     with Engine(
         session,
