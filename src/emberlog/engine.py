@@ -9,6 +9,8 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +44,16 @@ if TYPE_CHECKING:
 EXECUTORS = ("spark", "local")
 PLACEMENTS = ("auto", "local", "spark")
 EVALUATORS = ("auto", "sql")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A program that was run and what it was run with: a later query asks it again."""
+
+    program: Program
+    facts_dir: Path | None
+    params: dict[str, Value]
+    naive: bool
 
 
 class Engine:
@@ -83,7 +95,7 @@ class Engine:
         self._progress = progress
         self._run_dir = None if run_dir is None else Path(run_dir)
         self._sources: dict[str, Source] = {}
-        self._last: tuple[Program, dict[str, Value]] | None = None
+        self._last: _Asked | None = None
         self._runs: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = False
 
@@ -130,7 +142,7 @@ class Engine:
         """
         program = parse(Text("<program>", text))
         return self._run(
-            program, None, params, evaluator, placement, naive=naive, persist=persist, limits=limits, progress=progress
+            program, None, params, evaluator, placement, naive, persist=persist, limits=limits, progress=progress
         )
 
     def run_file(
@@ -153,7 +165,7 @@ class Engine:
         program = parse(read_program(path))
         facts = Path(facts_dir) if facts_dir is not None else None
         result = self._run(
-            program, facts, params, evaluator, placement, naive=naive, persist=persist, limits=limits, progress=progress
+            program, facts, params, evaluator, placement, naive, persist=persist, limits=limits, progress=progress
         )
         if output_dir is not None:
             folder = Path(output_dir)
@@ -163,18 +175,30 @@ class Engine:
         return result
 
     def query(
-        self, goal: str, program: str | None = None, params: Mapping[str, Value] | None = None, **options: Any
+        self,
+        goal: str,
+        program: str | None = None,
+        params: Mapping[str, Value] | None = None,
+        evaluator: str = "auto",
+        placement: str = "auto",
+        naive: bool = False,
+        *,
+        limits: Limits | Mapping[str, float] | None = None,
+        progress: Progress | None = None,
     ) -> Relation:
         """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program or the last one run."""
         if program is not None:
-            parsed, given = parse(Text("<program>", program)), dict(params or {})
+            asked = _Asked(parse(Text("<program>", program)), None, dict(params or {}), naive)
         elif self._last is not None:
-            parsed, given = self._last[0], {**self._last[1], **(params or {})}
+            last = self._last
+            asked = replace(last, params={**last.params, **(params or {})}, naive=naive or last.naive)
         else:
             raise UsageError("there is no program to query", fix="pass program=text, or run a program first")
-        asking = with_goal(parsed, parse_goal(goal))
-        result = self._run(asking, None, given, "auto", options.pop("placement", "auto"), **options)
-        self._last = (parsed, given)
+        asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
+        result = self._run(
+            asking, asked.facts_dir, asked.params, evaluator, placement, asked.naive, limits=limits, progress=progress
+        )
+        self._last = asked
         (answer,) = result.goals
         return answer
 
@@ -185,8 +209,8 @@ class Engine:
         params: Mapping[str, Value] | None,
         evaluator: str,
         placement: str,
+        naive: bool,
         *,
-        naive: bool = False,
         persist: str | Path | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         progress: Progress | None = None,
@@ -211,14 +235,15 @@ class Engine:
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
-        live = LiveRun(executor, scratch, self._spark)
+        live = LiveRun(executor, scratch, None if self._own_session else self._spark)
         self._runs.add(live)
         try:
             outcome = executor.run(sources, frozenset(wanted))
         except BaseException:
-            live.close()
+            with suppress(Exception):  # what went wrong first is what to tell
+                live.close()
             raise
-        self._last = (program, given)
+        self._last = _Asked(program, facts_dir, given, naive)
         outcome.warnings[:0] = [*checked.warnings, *self._shadowed(checked)]
         result = _result(checked, wanted, goals, outcome.stats, outcome.warnings, live)
         if persist is not None:
@@ -238,7 +263,7 @@ class Engine:
         if self.executor == "local":
             from emberlog.executors.local import LocalExecutor
 
-            return LocalExecutor(checked, plan, options, scratch)
+            return LocalExecutor(checked, plan, options, scratch, self._spark)
         from emberlog.executors.spark import SparkExecutor
 
         return SparkExecutor(self.spark, checked, plan, options, scratch)

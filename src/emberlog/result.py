@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 import shutil
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from emberlog.diagnostics import UsageError, did_you_mean
@@ -22,16 +25,22 @@ if TYPE_CHECKING:
 
 
 class LiveRun:
-    """An executor and its scratch folder, until they are closed or nobody holds them any more."""
+    """An executor and its scratch folder, until they are closed or nobody holds them any more.
+
+    `session` is the user's own Spark session: it outlives the engine.
+    """
 
     def __init__(self, executor: Executor, scratch: Path, session: Any = None) -> None:
         self._executor = executor
-        self._release = weakref.finalize(self, _release, executor, scratch)
+        self._scratch = scratch
         self.session = session
+        self._abandoned = weakref.finalize(self, _abandon, executor, scratch)
+        self._abandoned.atexit = False
+        _LIVE.add(self)
 
     @property
     def executor(self) -> Executor:
-        if not self._release.alive:
+        if not self._abandoned.alive:
             raise UsageError(
                 "the engine is closed, and the rows of this relation went with it",
                 fix="read or write relations before the engine closes, or run with persist=PATH",
@@ -39,7 +48,8 @@ class LiveRun:
         return self._executor
 
     def close(self) -> None:
-        self._release()
+        if self._abandoned.detach() is not None:
+            _release(self._executor, self._scratch)
 
 
 def _release(executor: Executor, scratch: Path) -> None:
@@ -47,6 +57,26 @@ def _release(executor: Executor, scratch: Path) -> None:
         executor.close()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _abandon(executor: Executor, scratch: Path) -> None:
+    """Releases a run that nobody holds any more.
+
+    The garbage collector may call this in the middle of anything, a call to Spark among it, which does not bear another
+    one from the same thread: so another thread does it.
+    """
+    Thread(target=_release, args=(executor, scratch), daemon=True).start()
+
+
+_LIVE: weakref.WeakSet[LiveRun] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """What the user did not close leaves no files behind either."""
+    for run in list(_LIVE):
+        with suppress(Exception):
+            run.close()
 
 
 class RunHolder:
@@ -69,27 +99,51 @@ class RunHolder:
         self._run.executor.write_parquet(self._relation, path, names)
 
 
-class ParquetHolder:
-    """The rows of a relation in a Parquet file or folder that outlives the engine."""
+class NullaryHolder:
+    """A relation without columns that outlives the engine: no file is needed to know if it holds."""
 
-    def __init__(self, path: Path, rows: int, session: Any) -> None:
-        self._path = path
-        self._rows = rows
+    def __init__(self, holds: bool, session: Any) -> None:
+        self._holds = holds
         self._session = session
 
     def count(self) -> int:
-        return self._rows
+        return int(self._holds)
 
     def fetch(self) -> pa.Table:
+        from emberlog.data.load import dummy_table
+
+        return dummy_table(self._holds)
+
+    def frame(self) -> Any:
+        from emberlog.sql.spark import to_frame
+
+        return to_frame(_session(self._session), self.fetch())
+
+    def write_parquet(self, path: Path, names: list[str]) -> None:
+        raise AssertionError("Parquet has no rows without columns")
+
+
+class ParquetHolder:
+    """The rows of a relation in a Parquet file or folder that outlives the engine."""
+
+    def __init__(self, path: Path, session: Any) -> None:
+        self._path = path
+        self._session = session
+
+    def count(self) -> int:
+        return int(self._dataset().count_rows())
+
+    def _dataset(self) -> Any:
         import pyarrow.dataset
 
-        table = pyarrow.dataset.dataset(self._path, format="parquet").to_table()
+        return pyarrow.dataset.dataset(self._path, format="parquet")
+
+    def fetch(self) -> pa.Table:
+        table = self._dataset().to_table()
         return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
 
     def frame(self) -> Any:
-        if self._session is None:
-            raise UsageError("there is no Spark session to read this relation with", fix="use to_arrow()")
-        frame = self._session.read.parquet(str(self._path))
+        frame = _session(self._session).read.parquet(str(self._path.absolute()))
         return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
@@ -148,22 +202,40 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         manifest = folder / "relations.json"
         manifest.unlink(missing_ok=True)
-        listed = {}
+        listed: dict[str, Any] = {"relations": {}, "goals": []}
         for number, (name, relation) in enumerate(self._relations.items()):
-            if not relation.schema:
-                relation.count()
-                listed[name] = {"columns": [], "rows": len(relation)}
-                continue
-            plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-            path = folder / f"{number:03}_{plain}.parquet"
-            relation.write(path)
-            moved = Relation(name, relation.schema, ParquetHolder(path, len(relation), self._run.session))
-            self._relations[name] = moved
-            columns = [[column.name, str(column.type)] for column in relation.schema]
-            listed[name] = {"file": path.name, "columns": columns, "rows": len(moved)}
+            self._relations[name], listed["relations"][name] = self._moved(relation, folder, f"{number:03}")
+        for number, goal in enumerate(self.goals):
+            self.goals[number], entry = self._moved(goal, folder, f"goal{number:03}")
+            listed["goals"].append({"predicate": goal.name, **entry})
         partial = folder / "relations.json.partial"
         partial.write_text(json.dumps(listed, indent=2), encoding="utf-8")
         partial.replace(manifest)
+        self._run.close()
+
+    def _moved(self, relation: Relation, folder: Path, prefix: str) -> tuple[Relation, dict[str, Any]]:
+        """The relation with its rows in the folder, and what the list of relations says of it."""
+        columns = [[column.name, str(column.type)] for column in relation.schema]
+        if not columns:
+            moved = Relation(relation.name, (), NullaryHolder(bool(relation), self._run.session))
+            return moved, {"columns": columns, "rows": len(moved)}
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", relation.name)[:100]
+        path = folder / f"{prefix}_{plain}.parquet"
+        relation.write(path)
+        moved = Relation(relation.name, relation.schema, ParquetHolder(path, self._run.session))
+        return moved, {"file": path.name, "columns": columns, "rows": len(moved)}
+
+
+def _session(session: Any) -> Any:
+    """The Spark session to read with: the user's own, or that which is active now."""
+    from emberlog.executors.session import active_session
+
+    usable = session or active_session()
+    if usable is None:
+        raise UsageError(
+            "there is no Spark session to make a DataFrame in", fix="to_arrow(), to_pandas() and to_polars() need none"
+        )
+    return usable
 
 
 def _columns_of(table: pa.Table, names: list[str]) -> tuple[Column, ...]:

@@ -201,7 +201,7 @@ def test_rows_go_with_the_engine_unless_persisted(tmp_path: Path) -> None:
     with pytest.raises(emberlog.UsageError, match="closed"):
         engine.run(TC)
     assert sorted(kept.rows()) == CLOSURE
-    assert json.loads((tmp_path / "kept" / "relations.json").read_text())["tc"]["rows"] == 3
+    assert json.loads((tmp_path / "kept" / "relations.json").read_text())["relations"]["tc"]["rows"] == 3
 
 
 def test_an_error_leaves_no_scratch(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -195,12 +196,15 @@ def _show_stats(result: Any) -> None:
 
 def main() -> None:
     """Runs the command line; every error becomes a message and an exit code."""
+    # Spark's Python side logs a trace of its own for every call that fails or is interrupted; we tell what matters.
+    logging.disable(logging.CRITICAL)
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
+        if code == 130:
+            raise KeyboardInterrupt
+        sys.exit(code)
     except EmberlogError as error:
         _fail(error)
-    except typer.Exit as leave:
-        sys.exit(leave.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         sys.exit(130)

@@ -58,6 +58,8 @@ class Outcome:
 class Executor(ABC):
     """Evaluates one plan. Used once; `close` lets go of everything it made."""
 
+    sql: SqlEvaluator
+
     def __init__(self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path) -> None:
         self.program = program
         self.plan = plan
@@ -72,7 +74,8 @@ class Executor(ABC):
         self.wanted = wanted
         try:
             for given in given_relations(self.program, self.plan, sources, wanted):
-                self.load(given)
+                with self.sql.guarded(StratumStats((given.name,))):
+                    self.load(given)
             for number, stratum in enumerate(self.plan.strata, 1):
                 stats = StratumStats(stratum.names)
                 self.outcome.stats.append(stats)

@@ -11,10 +11,12 @@ from emberlog.data.load import given_table
 from emberlog.data.write import write_table
 from emberlog.diagnostics import UsageError
 from emberlog.executors.base import Executor, Given, Options, check_obligations
+from emberlog.executors.session import active_session
 from emberlog.plan.logical import ProgramPlan, Stratum
 from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
+from emberlog.sql.spark import to_frame
 from emberlog.stats import StratumStats
 from emberlog.types import Column
 
@@ -23,8 +25,13 @@ if TYPE_CHECKING:
 
 
 class LocalExecutor(Executor):
-    def __init__(self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path) -> None:
+    """`session` is a Spark session for those who want frames of the results; the active one serves as well."""
+
+    def __init__(
+        self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path, session: Any = None
+    ) -> None:
         super().__init__(program, plan, options, scratch)
+        self.session = session
         self.engine = DuckEngine(scratch, threads=options.workers, memory=options.memory)
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
 
@@ -56,9 +63,13 @@ class LocalExecutor(Executor):
         return table.rename_columns(field_names(table.num_columns))
 
     def frame(self, relation: str) -> Any:
-        raise UsageError(
-            "the local executor has no Spark session", fix='use executor="spark", or to_arrow() and createDataFrame'
-        )
+        session = self.session or active_session()
+        if session is None:
+            raise UsageError(
+                "there is no Spark session to make a DataFrame in",
+                fix='start one, or use executor="spark"; to_arrow(), to_pandas() and to_polars() need none',
+            )
+        return to_frame(session, self.fetch(relation))
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
         columns = self.plan.signatures[relation].columns

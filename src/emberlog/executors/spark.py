@@ -9,8 +9,10 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.data.load import dummy_table, fact_table, given_table
@@ -23,22 +25,22 @@ from emberlog.data.sources import (
     SparkTableSource,
     TextSource,
 )
+from emberlog.data.text import counted
 from emberlog.diagnostics import DataError, ExecutionError
 from emberlog.executors.base import Executor, Given, Options, check_obligations
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.sql.compile import Statement
-from emberlog.sql.evaluate import SqlEvaluator, inputs
+from emberlog.sql.evaluate import SqlEvaluator, inputs, reason_of
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Meter, Outgrown, StratumStats
-from emberlog.types import integer_range
+from emberlog.types import Column, Type, integer_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
 SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
-SMALL_FILE = 64 << 20  # bytes of a text file that the driver reads itself
 
 
 class SparkExecutor(Executor):
@@ -63,19 +65,11 @@ class SparkExecutor(Executor):
     # --- loading -------------------------------------------------------------------------------------------------
 
     def load(self, given: Given) -> None:
-        signature, source = given.signature, given.source
-        match source:
-            case None | ArrowSource() | EmptySource():
-                self._load_table(given, self._table(given))
-            case TextSource(path) if not path.exists() or path.stat().st_size <= SMALL_FILE:
-                self._load_table(given, self._table(given))
-            case TextSource(path, delimiter, header, rfc4180):
-                reader = self.session.read.option("sep", delimiter).option("header", bool(header))
-                texts = reader.option("quote", '"' if rfc4180 else "").csv(str(path))
-                self._load_frame(given, texts, f"{path}")
+        match given.source:
             case DatasetSource(location, "parquet"):
-                self._load_frame(given, self.session.read.parquet(location), location)
-            case DatasetSource():
+                self._load_frame(given, self.session.read.parquet(_absolute(location)), location)
+            case None | ArrowSource() | EmptySource() | TextSource() | DatasetSource():
+                # Text files too: they lie where the driver runs, and only our own reader tells what is wrong in them.
                 self._load_table(given, self._table(given))
             case SparkSource(frame):
                 self._load_frame(given, frame, "its DataFrame")
@@ -83,7 +77,8 @@ class SparkExecutor(Executor):
                 self._load_frame(given, self.session.table(table), table)
             case JdbcSource(pairs):
                 self._load_frame(given, self.session.read.format("jdbc").options(**dict(pairs)).load(), "its table")
-        assert signature is not None
+            case _:
+                assert_never(given.source)
 
     def _table(self, given: Given) -> pa.Table:
         return given_table(
@@ -106,6 +101,7 @@ class SparkExecutor(Executor):
         frame, rows = self._checked(given, frame, origin)
         if given.facts:
             frame = frame.union(to_frame(self.session, fact_table(given.signature.columns, given.facts)))
+            rows += len(given.facts)
         few = rows <= SMALL_SOURCE or self.options.placement == "local"
         if few and self.options.placement != "spark":
             self._load_table(given, frame.toArrow())
@@ -123,42 +119,50 @@ class SparkExecutor(Executor):
                 f"({', '.join(frame.columns)})"
             )
         raw = frame.toDF(*(f"c{i}" for i in range(len(columns))))
-        typed = [
-            f.expr(f"try_cast(c{i} AS {self.engine.dialect.type_name(column.type)})").alias(f"c{i}")
-            for i, column in enumerate(columns)
-        ]
-        counts = [f.count(f.lit(1)).alias("n")]
-        for i, column in enumerate(columns):
-            value, cast = f.col(f"c{i}"), typed[i]
-            counts.append(f.count_if(value.isNull()).alias(f"nulls{i}"))
+        values = [f.col(f"c{i}") for i in range(len(columns))]
+        typed = [self._typed(value, column.type) for value, column in zip(values, columns, strict=True)]
+        gap = reduce(or_, (value.isNull() for value in values))
+        counts = [f.count(f.lit(1)).alias("n"), f.count_if(gap).alias("gaps")]
+        for i, (value, cast, column) in enumerate(zip(values, typed, columns, strict=True)):
             bad = value.isNotNull() & cast.isNull()
             if column.type.is_integer and column.type.bits < 64:
-                low, high = integer_range(column.type)
-                bad = bad | ~value.between(low, high)
-            counts.append(f.count_if(bad).alias(f"bad{i}"))
-            counts.append(f.first(f.when(bad, value.cast("string")), ignorenulls=True).alias(f"sample{i}"))
+                bad = bad | ~value.between(*integer_range(column.type))
+            counts += [
+                f.count_if(value.isNull()).alias(f"nulls{i}"),
+                f.count_if(bad).alias(f"bad{i}"),
+                f.first(f.when(bad, value.cast("string")), ignorenulls=True).alias(f"sample{i}"),
+            ]
         try:
             found = raw.agg(*counts).first()
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {reason}") from error
-        nulls = {columns[i].name: found[f"nulls{i}"] for i in range(len(columns)) if found[f"nulls{i}"]}
+            raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {reason_of(error)}") from error
+        self._tell_nulls(relation, columns, found)
+        for i, column in enumerate(columns):
+            if found[f"bad{i}"]:
+                more = f" (of {counted(found[f'bad{i}'], 'such value')})" if found[f"bad{i}"] > 1 else ""
+                raise DataError(
+                    f"`{relation}`, column {column.name}: {found[f'sample{i}']} does not fit {column.type}{more}"
+                )
+        kept = raw.where(~gap) if found["gaps"] else raw  # dropna would take NaN for a null
+        named = [cast.alias(f"c{i}") for i, cast in enumerate(typed)]
+        return kept.select(*named), int(found["n"]) - int(found["gaps"])
+
+    def _typed(self, value: Any, type: Type) -> Any:
+        """A Spark column as one of the program's type; null where the value does not fit."""
+        if type.kind == "float" and type.bits == 32:
+            value = value.try_cast("float")
+        return value.try_cast(self.engine.dialect.type_name(type))
+
+    def _tell_nulls(self, relation: str, columns: tuple[Column, ...], found: Any) -> None:
+        nulls = {column.name: found[f"nulls{i}"] for i, column in enumerate(columns) if found[f"nulls{i}"]}
         if nulls and self.options.nulls == "error":
             listed = ", ".join(f"{count} in column {name}" for name, count in nulls.items())
             raise DataError(
-                f"`{relation}` has nulls: {listed} (of {found['n']} rows)", fix='nulls="drop" leaves such rows out'
+                f"`{relation}` has nulls: {listed} (of {counted(found['n'], 'row')})",
+                fix='nulls="drop" leaves such rows out',
             )
-        for i, column in enumerate(columns):
-            if found[f"bad{i}"]:
-                raise DataError(
-                    f"`{relation}`, column {column.name}: {found[f'bad{i}']} values of {origin} are not a "
-                    f"{column.type}, {found[f'sample{i}']!r} among them"
-                )
-        rows = int(found["n"])
         if nulls:
-            raw = raw.dropna()
-            self.warn(f"`{relation}`: rows with nulls dropped ({', '.join(nulls)})")
-        return raw.select(*typed), rows
+            self.warn(f"`{relation}`: {counted(found['gaps'], 'row')} with nulls dropped")
 
     def _put_on_spark(self, given: Given, frame: Any, rows: int) -> None:
         """Spark's rows stay a bag where nothing counts them; duplicates then go where a rule's result is made a set."""
@@ -184,8 +188,9 @@ class SparkExecutor(Executor):
                 return
             stats.rounds, stats.facts, stats.residual = 0, None, None
             stats.deltas.clear()
-        for relation in needed:
-            self._need_on_spark(relation)
+        with self.sql.guarded(stats):
+            for relation in needed:
+                self._need_on_spark(relation)
         if stratum.evaluation != "once":
             for relation in needed & self.defined:
                 self._materialise(relation)
@@ -257,20 +262,27 @@ class SparkExecutor(Executor):
             return self.engine.fetch(self.sql.table(relation))
 
     def frame(self, relation: str) -> Any:
-        self._need_on_spark(relation)
-        self.sql.define(relation)
-        return self.engine.frame(self.sql.table(relation))
+        with self.sql.guarded():
+            self._need_on_spark(relation)
+            self.sql.define(relation)
+            return self.engine.frame(self.sql.table(relation))
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
         if relation in self.in_driver:
             self.driver.write_parquet(relation, path, names)
             return
+        frame = self.frame(relation).toDF(*names)
         with self.sql.guarded():
-            self.frame(relation).toDF(*names).write.mode("overwrite").parquet(str(path.absolute()))
+            frame.write.mode("overwrite").parquet(str(path.absolute()))
 
     def close(self) -> None:
         self.driver.close()
         self.engine.close()
+
+
+def _absolute(location: str) -> str:
+    """A path of this machine in full: Spark may have been started in another folder."""
+    return str(Path(location).absolute()) if Path(location).exists() else location
 
 
 def _readers(plan: ProgramPlan) -> Counter[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from emberlog.sql.compile import Statement
@@ -33,6 +36,7 @@ class DuckEngine(SqlEngine):
         self._connection = duckdb.connect(":memory:", config=settings)
         for macro in DuckDB.PRELUDE:
             self._connection.execute(macro)
+        self._worker = ThreadPoolExecutor(1, "emberlog-duckdb")
         self._has_float_text = False
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
 
@@ -40,7 +44,21 @@ class DuckEngine(SqlEngine):
         if statement is not None and statement.needs_float_text and not self._has_float_text:
             self._connection.create_function(FLOAT_TEXT, repr, ["DOUBLE"], "VARCHAR")
             self._has_float_text = True
-        return self._connection.execute(sql, statement.parameters if statement else None).fetchall()
+        parameters = statement.parameters if statement else None
+        if current_thread() is not main_thread():
+            return self._execute(sql, parameters)
+        # Python sees Ctrl-C when a call returns, which a long statement does not: it runs in another thread.
+        running = self._worker.submit(self._execute, sql, parameters)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            while not running.done():
+                self._connection.interrupt()
+                wait([running], timeout=0.1)
+            raise
+
+    def _execute(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, parameters).fetchall()
 
     def load(self, name: str, table: pa.Table) -> None:
         self._connection.register("arrow_in", table)
@@ -90,4 +108,5 @@ class DuckEngine(SqlEngine):
         self._connection.interrupt()
 
     def close(self) -> None:
+        self._worker.shutdown()
         self._connection.close()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from threading import Event, Thread
 from time import monotonic
 
 from emberlog.analysis.program import CoreRule, Signature
-from emberlog.diagnostics import EmberlogError, ExecutionError
+from emberlog.diagnostics import EmberlogError, ExecutionError, InternalError
 from emberlog.plan.logical import (
     Guard,
     Plan,
@@ -155,9 +155,12 @@ class SqlEvaluator:
         except EmberlogError:
             raise
         except KeyboardInterrupt:
-            self.engine.interrupt()
+            with suppress(Exception):
+                self.engine.interrupt()
             raise
         except Exception as error:
+            if _was_interrupted(error):
+                raise KeyboardInterrupt from error
             left = self.meter.seconds_left
             if stats is not None and left is not None and left <= 0:
                 raise self.meter.out_of_time(stats) from error
@@ -166,9 +169,11 @@ class SqlEvaluator:
     def _translated(self, error: Exception) -> EmberlogError:
         """An engine's exception as an error of ours: a rule without a value, or a failure of the engine."""
         found = re.search(re.escape(MARK_START) + r"(\d+)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
+        if found is None and not _is_of_engine(error):
+            return InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program")
         if found is None:
             return ExecutionError(
-                f"{self.engine.place} failed: {_reason(error)}", fix="its own error is chained to this"
+                f"{self.engine.place} failed: {reason_of(error)}", fix="its own error is chained to this"
             )
         guard = self._guards[int(found.group(1))]
         return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
@@ -192,7 +197,8 @@ class _Watch(Thread):
     def run(self) -> None:
         wait = max(self._meter.seconds_left or 0.0, 0.0)
         while not self._over.wait(wait):
-            self._engine.interrupt()
+            with suppress(Exception):
+                self._engine.interrupt()
             wait = 0.2
 
 
@@ -200,7 +206,22 @@ def _types(signature: Signature) -> tuple[Type, ...]:
     return tuple(column.type for column in signature.columns)
 
 
-def _reason(error: Exception) -> str:
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Spark's Python side may answer Ctrl-C by an error of its own, which has the interrupt behind it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _is_of_engine(error: Exception) -> bool:
+    """Is it an engine that failed, or the machine? All else is our own mistake."""
+    package = type(error).__module__.partition(".")[0]
+    return package in ("duckdb", "_duckdb", "pyspark", "py4j", "grpc", "pyarrow") or isinstance(
+        error, OSError | MemoryError
+    )
+
+
+def reason_of(error: Exception) -> str:
     """The line of an engine's message that says what happened: a worker's last one, else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]

@@ -8,7 +8,7 @@ small part a round is kept as parts of graded sizes: eight parts of one grade be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from math import log
@@ -70,7 +70,8 @@ class SparkEngine(SqlEngine):
         if statement.needs_float_text and not self._has_float_text:
             from pyspark.sql.functions import udf
 
-            self.session.udf.register(FLOAT_TEXT, udf(_float_text, "string", useArrow=False))
+            # A lambda travels to the workers as it is; a function of ours would need this package there.
+            self.session.udf.register(FLOAT_TEXT, udf(lambda value: repr(value), "string", useArrow=False))
             self._has_float_text = True
         return self.session.sql(statement.sql, args=dict(statement.parameters) or None)
 
@@ -149,7 +150,8 @@ class SparkEngine(SqlEngine):
         try:
             yield
         finally:
-            self.session.removeTag(self._tag)
+            with suppress(Exception):  # Spark may be gone, which the statement told already
+                self.session.removeTag(self._tag)
 
     def interrupt(self) -> None:
         self.session.interruptTag(self._tag)
@@ -157,10 +159,6 @@ class SparkEngine(SqlEngine):
     def close(self) -> None:
         for name in list(self._tables):
             self.drop(name)
-
-
-def _float_text(value: float) -> str:
-    return repr(value)
 
 
 def to_frame(session: Any, table: pa.Table) -> Any:
