@@ -63,9 +63,13 @@ def _abandon(executor: Executor, scratch: Path) -> None:
     """Releases a run that nobody holds any more.
 
     The garbage collector may call this in the middle of anything, a call to Spark among it, which does not bear another
-    one from the same thread: so another thread does it.
+    one from the same thread: so another thread does it. Python waits for that thread before it ends; one that it
+    killed inside DuckDB would take the process with it.
     """
-    Thread(target=_release, args=(executor, scratch), daemon=True).start()
+    try:
+        Thread(target=_release, args=(executor, scratch)).start()
+    except RuntimeError:  # no new threads while Python ends
+        _release(executor, scratch)
 
 
 _LIVE: weakref.WeakSet[LiveRun] = weakref.WeakSet()

@@ -223,3 +223,8 @@ def test_numbers_that_do_not_fit(text: str) -> None:
 @pytest.mark.parametrize("text", ['p(X) <- d(X), X > "today".', 'p(X) <- t(X), X = "2024-13-01".'])
 def test_texts_that_are_no_dates(text: str) -> None:
     assert codes(text, S) == ["E0503"]
+
+
+def test_an_average_says_nothing_of_what_goes_in() -> None:
+    """A whole number that is averaged stays one: `band` takes nothing else."""
+    checked("g(X, avg(Y)) <- node(X), Y = range(0, 3), Z = Y band 1, Z < 2.\nnode(1).")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -247,3 +249,15 @@ def test_verdicts(engine: emberlog.Engine) -> None:
     assert (proved.status, proved.holds, proved.assumptions) == ("proved", True, ())
     (conditional,) = engine.check(sssp.format("*"))
     assert (conditional.status, conditional.holds, conditional.assumptions) == ("conditional", True, ("W >= 0",))
+
+
+def test_an_engine_that_nobody_closes_ends_well(tmp_path: Path) -> None:
+    script = (
+        "import emberlog, sys\n"
+        "engine = emberlog.Engine(executor='local', run_dir=sys.argv[1])\n"
+        "for _ in range(5): engine.run('p(1). q(X) <- p(X).')\n"
+        "kept = engine.run('p(1). q(X) <- p(X).')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())

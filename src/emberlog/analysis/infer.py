@@ -188,6 +188,10 @@ def _pick(wanted: Iterable[Type]) -> Type:
     return UNSIGNED if "unsigned" in kinds else NUMBER if "number" in kinds else FLOAT if "float" in kinds else NUMBER
 
 
+# Aggregates whose result says nothing of the type of what goes in.
+_RESULTS_OF_THEIR_OWN = frozenset({"avg", "count", "countd"})
+
+
 class _Wants:
     """What the places of variables with the type LITERAL want them to be: `found`, by name."""
 
@@ -199,7 +203,10 @@ class _Wants:
         self._body(draft.body)
         for position, argument in enumerate(draft.arguments):
             column, _ = columns.of(draft.predicate, draft.predicate, position)
-            self._push(argument.arguments[-1] if isinstance(argument, Aggregate) else argument, column)
+            if not isinstance(argument, Aggregate):
+                self._push(argument, column)
+            elif argument.function not in _RESULTS_OF_THEIR_OWN:
+                self._push(argument.arguments[-1], column)
 
     def _body(self, body: Iterable[Literal]) -> None:
         for literal in body:
@@ -210,8 +217,8 @@ class _Wants:
                     meeting = common(term_type(term, self._types) for term in operands(condition))
                     for term in operands(condition):
                         self._push(term, meeting)
-                case Gather(variable, target=target, bodies=bodies):
-                    if target is not None:
+                case Gather(variable, function, target, bodies):
+                    if target is not None and function not in _RESULTS_OF_THEIR_OWN:
                         self._push(target, self._types.get(variable))
                     for inner in bodies:
                         self._body(inner)
