@@ -152,7 +152,10 @@ class Body:
         # A witness: a variable of a min or max that is used outside takes its value from where the extremum is.
         witnesses = [pair for pair in own if pair[0] != target and pair[1] in EXACT]
         if function != "sum" and witnesses and self.chance(3):
-            self.bound.append(self.pick(*witnesses))
+            witness = self.pick(*witnesses)
+            self.bound.append(witness)
+            # Used outside for sure: a name that only two aggregates' bodies share is a variable of each.
+            self.goals.append(f"{witness[0]} = {witness[0]}")
 
     # --- whole bodies --------------------------------------------------------------------------------------------
 
