@@ -84,11 +84,11 @@ def reach(facts: Facts, *, source: int) -> Answer:
     return {"reach": {(y,) for y in nx.descendants(graph, source) | {source}}}
 
 
-def cc(facts: Facts) -> Answer:
+def cc(facts: Facts, *, edges: str = "arc") -> Answer:
     """Labels are the nodes with edges out of them; handed out in ascending order, the first to arrive is smallest."""
-    graph = _digraph(facts["arc"])
+    graph = _digraph(facts[edges])
     label: dict[Any, Any] = {}
-    for start in sorted({x for x, _ in facts["arc"]}):
+    for start in sorted({x for x, _ in facts[edges]}):
         if start not in label:
             for node in {start, *nx.descendants(graph, start)}:
                 label.setdefault(node, start)
@@ -155,6 +155,104 @@ def _linear_ranks(edges: set[Row], order: list[Any], start: list[float], damping
     )
     ranks = spsolve(sparse.eye_array(len(order), format="csc") - step, np.array(start))
     return set(zip(order, ranks.tolist(), strict=True))
+
+
+def adsorption(facts: Facts) -> Answer:
+    """x = inject + 0.7 * W'(carry * x)."""
+    inject, carry = dict(facts["p_i"]), dict(facts["p_c"])
+    order = sorted(inject)
+    steps = {(x, y): 0.7 * w * carry[x] for x, y, w in facts["A"]}
+    return {"L": _solved(order, steps, inject)}
+
+
+def katz(facts: Facts, *, beta: float) -> Answer:
+    """x = 10000 at node 0 + beta * A'x, where a node has a row once a walk from node 0 reaches it."""
+    reached = {0, *nx.descendants(_digraph(facts["edge"]), 0)}
+    steps = {(x, y): beta for x, y in facts["edge"] if x in reached}
+    return {"K": _solved(sorted(reached), steps, {0: 10000.0})}
+
+
+def belief_propagation(facts: Facts) -> Answer:
+    """x = prior + 0.8 * (W x H)'x over pairs of a node and a class."""
+    prior = {(v, c): b for v, c, b in facts["I"]}
+    steps = {((s, c), (t, d)): 0.8 * w * h for s, t, w in facts["E"] for c, d, h in facts["H"]}
+    solved = _solved(sorted(prior), steps, prior)
+    return {"B": {(v, c, b) for (v, c), b in solved}}
+
+
+def simrank(facts: Facts) -> Answer:
+    """x = 1 on the diagonal, 0.8 times the mean over the pairs of predecessors off it; rows only where that is known."""
+    nodes = sorted(x for (x,) in facts["node"])
+    before = defaultdict(set)
+    for x, y in facts["edge"]:
+        before[y].add(x)
+    reached = {(a, a) for a in nodes}
+    while True:
+        more = {
+            (a, b)
+            for a in nodes
+            for b in nodes
+            if a != b and any((x, y) in reached for x in before[a] for y in before[b])
+        }
+        if more <= reached:
+            break
+        reached |= more
+    steps = {
+        ((x, y), (a, b)): 0.8 / (len(before[a]) * len(before[b]))
+        for a, b in reached
+        if a != b
+        for x in before[a]
+        for y in before[b]
+        if (x, y) in reached
+    }
+    solved = _solved(sorted(reached), steps, {(a, a): 1.0 for a in nodes})
+    return {"sim": {(a, b, s) for (a, b), s in solved}}
+
+
+def viterbi(facts: Facts) -> Answer:
+    """One time after the other, with NumPy."""
+    seen = [o for _, o in sorted(facts["obs"])]
+    start = np.array([p for _, p in sorted(facts["start"])])
+    step = np.array([p for _, _, p in sorted(facts["t"])]).reshape(len(start), len(start))
+    sign = np.array([p for _, _, p in sorted(facts["e"])]).reshape(len(start), -1)
+    best = sign[:, seen[0]] * start
+    rows = {(0, y, float(p)) for y, p in enumerate(best)}
+    for time, o in enumerate(seen[1:], 1):
+        best = (best[:, None] * step).max(axis=0) * sign[:, o]
+        rows |= {(time, y, float(p)) for y, p in enumerate(best)}
+    return {"v": rows}
+
+
+def gcn_forward(facts: Facts) -> Answer:
+    return {"gcn": _layers(facts["feature"], facts["A"], lambda h: np.maximum(h, 0.0))}
+
+
+def commnet(facts: Facts) -> Answer:
+    return {"comm": _layers(facts["feature"], facts["link"], lambda h: np.clip(h, -1.0, 1.0))}
+
+
+def _layers(features: set[Row], links: set[Row], bend: Any) -> set[Row]:
+    """x = feature + W' bend(0.5 x), by applying it two hundred times."""
+    order = sorted(features)
+    at = {node: i for i, (node, _) in enumerate(order)}
+    feature = np.array([value for _, value in order])
+    weights = np.zeros((len(order), len(order)))
+    for x, y, w in links:
+        weights[at[y], at[x]] = w
+    state = feature
+    for _ in range(200):
+        state = feature + weights @ bend(0.5 * state)
+    return {(node, float(value)) for (node, _), value in zip(order, state, strict=True)}
+
+
+def _solved(order: list[Any], steps: Mapping[tuple[Any, Any], float], start: Mapping[Any, float]) -> set[Row]:
+    """The solution of x = start + S'x, where a step from one to another has a weight."""
+    at = {node: i for i, node in enumerate(order)}
+    rows, columns = [at[y] for _, y in steps], [at[x] for x, _ in steps]
+    matrix = sparse.csc_array((list(steps.values()), (rows, columns)), shape=(len(order), len(order)))
+    constant = np.array([float(start.get(node, 0.0)) for node in order])
+    solution = spsolve(sparse.eye_array(len(order), format="csc") - matrix, constant)
+    return set(zip(order, solution.tolist(), strict=True))
 
 
 def delivery(facts: Facts) -> Answer:

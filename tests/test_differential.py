@@ -20,7 +20,7 @@ from strategies import Case, aggregate_programs, arithmetic_programs, assert_agr
 
 ANY = st.one_of(programs(), recursive_programs(), aggregate_programs(), arithmetic_programs())
 MANY = settings(max_examples=150, suppress_health_check=list(HealthCheck))
-SOME = settings(max_examples=8, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=5, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=3000, suppress_health_check=list(HealthCheck))
 
 

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
 GROUND = frozenset({"source", "diagnostics", "types"})
 PLANNING = GROUND | {"syntax", "analysis", "plan"}
-RUNNING = PLANNING | {"stats", "progress", "sql", "data", "executors"}
+RUNNING = PLANNING | {"stats", "progress", "sql", "data", "kernels", "executors"}
 PUBLIC = RUNNING | {"asked", "explain", "relation", "result", "engine"}
 
 # What each part of the package may import. A part is a module or folder directly under `emberlog`.
@@ -33,6 +33,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "explain": PLANNING | {"stats", "asked"},
     "data": GROUND | {"syntax"},
     "sql": PLANNING | {"stats"},
+    "kernels": PLANNING | {"stats"},
     "executors": RUNNING,
     "relation": GROUND | {"data"},
     "result": RUNNING | {"relation"},

@@ -76,6 +76,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean `{near[0]}`?" if near else None
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 class EmberlogError(Exception):
     """What every error of Emberlog is. `span` is where in the program, `fix` what to do, where these are known."""
 

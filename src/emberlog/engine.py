@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from emberlog.analysis.check import check, check_aggregates
 from emberlog.analysis.names import mentioned
 from emberlog.analysis.program import CheckedProgram, Verdict
+from emberlog.analysis.pushdown import push_aggregates
 from emberlog.asked import (
     declared,
     directives,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 EXECUTORS = ("spark", "local")
 PLACEMENTS = ("auto", "local", "spark")
-EVALUATORS = ("auto", "sql")
+EVALUATORS = ("auto", "sql", "kernel")
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,22 @@ class Engine:
         *,
         limits: Limits | Mapping[str, float] | None = None,
         progress: Progress | None = None,
+        check_prem: bool = False,
+        **options: Any,
     ) -> Result:
         """Evaluates what the program asks for: its `.output`, `.printsize` and `?-`, or else every derived predicate.
 
         `naive` allows aggregates in recursion that are not known to be right by deltas; they are then recomputed every
         round. `placement` forces strata of the spark executor into the driver ("local") or onto Spark ("spark").
         `persist` writes the results as Parquet to a folder, so that they can be read after the engine is closed.
+        `check_prem` checks in every round that a min or max may stand inside its recursion, on the data at hand: in
+        plain Python, for samples of data.
+        `evaluator` forces "sql" or "kernel" for recursive strata; `options` choose among the ways of the kernels, see
+        `executors.base.Variants`.
         """
         program = parse(Text("<program>", text))
-        return self._run(
-            program, None, params, evaluator, placement, naive, persist=persist, limits=limits, progress=progress
-        )
+        how = replace(self._options(evaluator, placement, limits, progress, options), check_prem=check_prem)
+        return self._run(program, None, params, how, naive, persist=persist)
 
     def run_file(
         self,
@@ -158,15 +164,16 @@ class Engine:
         *,
         limits: Limits | Mapping[str, float] | None = None,
         progress: Progress | None = None,
+        check_prem: bool = False,
+        **options: Any,
     ) -> Result:
         """Runs a program from a file: `.input` reads from `facts_dir`, `.output` writes to `output_dir`."""
         from emberlog.data.directives import write_directive
 
         program = parse(read_program(path))
         facts = Path(facts_dir) if facts_dir is not None else None
-        result = self._run(
-            program, facts, params, evaluator, placement, naive, persist=persist, limits=limits, progress=progress
-        )
+        how = replace(self._options(evaluator, placement, limits, progress, options), check_prem=check_prem)
+        result = self._run(program, facts, params, how, naive, persist=persist)
         if output_dir is not None:
             folder = Path(output_dir)
             for directive in directives(program, "output"):
@@ -185,6 +192,7 @@ class Engine:
         *,
         limits: Limits | Mapping[str, float] | None = None,
         progress: Progress | None = None,
+        **options: Any,
     ) -> Relation:
         """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program or the last one run."""
         if program is not None:
@@ -195,9 +203,8 @@ class Engine:
         else:
             raise UsageError("there is no program to query", fix="pass program=text, or run a program first")
         asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
-        result = self._run(
-            asking, asked.facts_dir, asked.params, evaluator, placement, asked.naive, limits=limits, progress=progress
-        )
+        how = self._options(evaluator, placement, limits, progress, options)
+        result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive)
         self._last = asked
         (answer,) = result.goals
         return answer
@@ -207,28 +214,21 @@ class Engine:
         program: Program,
         facts_dir: Path | None,
         params: Mapping[str, Value] | None,
-        evaluator: str,
-        placement: str,
+        options: Options,
         naive: bool,
         *,
         persist: str | Path | None = None,
-        limits: Limits | Mapping[str, float] | None = None,
-        progress: Progress | None = None,
     ) -> Result:
         from emberlog.result import LiveRun
 
         self._check_open()
-        _choose("evaluator", evaluator, EVALUATORS)
-        _choose("placement", placement, PLACEMENTS)
-        if self.executor == "local" and placement == "spark":
-            raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
         given = dict(params or {})
         sources = self._all_sources(program, facts_dir)
         spelled, goals = goals_as_rules(program)
         checked = check(spelled, self._whole_catalog(spelled, sources, given), given, naive=naive)
         wanted = wanted_relations(program, checked) | {name for name, _ in goals}
+        checked = push_aggregates(checked, wanted)
         plan = plan_program(checked, wanted)
-        options = self._options(placement, limits, progress)
         scratch = Path(tempfile.mkdtemp(prefix="emberlog-", dir=self._scratch_root()))
         try:
             executor = self._executor(checked, plan, options, scratch)
@@ -269,11 +269,20 @@ class Engine:
         return SparkExecutor(self.spark, checked, plan, options, scratch)
 
     def _options(
-        self, placement: str, limits: Limits | Mapping[str, float] | None, progress: Progress | None
+        self,
+        evaluator: str,
+        placement: str,
+        limits: Limits | Mapping[str, float] | None,
+        progress: Progress | None,
+        variants: Mapping[str, Any],
     ) -> Options:
-        from emberlog.executors.base import Options
+        from emberlog.executors.base import Options, Variants
         from emberlog.progress import default_progress
 
+        _choose("evaluator", evaluator, EVALUATORS)
+        _choose("placement", placement, PLACEMENTS)
+        if self.executor == "local" and placement == "spark":
+            raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
         return Options(
             limits=self._limits if limits is None else Limits.of(limits),
             progress=progress or self._progress or default_progress(),
@@ -281,6 +290,8 @@ class Engine:
             placement=placement,  # type: ignore[arg-type]
             workers=self._workers,
             memory=self._memory,
+            evaluator=evaluator,  # type: ignore[arg-type]
+            variants=Variants.of(variants),
         )
 
     def _all_sources(self, program: Program, facts_dir: Path | None) -> dict[str, Source]:
@@ -295,15 +306,14 @@ class Engine:
         return {**found, **self._sources}
 
     def _catalog(self, program: Program, sources: Mapping[str, Source]) -> dict[str, tuple[Column, ...] | None]:
-        """The columns of each source that the program mentions; None where the program has to tell them."""
+        """The columns of the sources; None where the program has to tell them, or does not mention the source."""
         from emberlog.executors.schemas import columns_of_source
 
         named, known = mentioned(program), declared(program)
         session = None if self.executor == "local" else self
         return {
-            name: columns_of_source(name, source, session, name in known)
+            name: columns_of_source(name, source, session, name in known) if name in named else None
             for name, source in sources.items()
-            if name in named
         }
 
     def _whole_catalog(
@@ -313,7 +323,8 @@ class Engine:
         from emberlog.executors.usage import columns_by_use
 
         catalog = self._catalog(program, sources)
-        unknown = [name for name, columns in catalog.items() if columns is None and name not in declared(program)]
+        open_names = mentioned(program) - declared(program)
+        unknown = [name for name, columns in catalog.items() if columns is None and name in open_names]
         if not unknown:
             return catalog
         loose = check(program, catalog, params, naive=True, require_sources=False)
@@ -336,6 +347,7 @@ class Engine:
         spelled, goals = goals_as_rules(program)
         checked = check(spelled, self._known(program), params or {}, require_sources=False)
         wanted = wanted_relations(program, checked) | {name for name, _ in goals}
+        checked = push_aggregates(checked, wanted)
         return Plan(program, checked, plan_program(checked, wanted), executor=self.executor)
 
     def _known(self, program: Program) -> dict[str, tuple[Column, ...] | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from time import monotonic
 from typing import Protocol
 
-from emberlog.diagnostics import LimitError, UsageError, did_you_mean
+from emberlog.diagnostics import LimitError, UsageError, counted, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class StratumStats:
 
     predicates: tuple[str, ...]
     evaluator: str = "sql"
+    because: str = ""  # why this evaluator
+    how: str = ""  # of the kernels: storages, pivots, workers
     placement: str = ""
     why: str = ""
     coordination: str = ""
@@ -97,16 +99,20 @@ class Silent:
 
 
 class Outgrown(LimitError):
-    """A relation has more rows than the place that computes it has room for; another place may compute it."""
+    """A relation has more rows, or takes longer, than where it is computed allows; another place may compute it."""
 
 
 class Meter:
-    """Holds a run to its limits and passes on how it goes. `room` is how many rows a stratum may have here."""
+    """Holds a run to its limits and passes on how it goes.
 
-    def __init__(self, limits: Limits, progress: Progress, room: int | None = None) -> None:
+    `room` is how many rows a stratum may have here, and `until` when it must be done: past that it is `Outgrown`.
+    """
+
+    def __init__(self, limits: Limits, progress: Progress, room: int | None = None, until: float | None = None) -> None:
         self.limits = limits
         self.progress = progress
         self.room = room
+        self.until = until
         self.started = monotonic()
         self.rows = 0  # of the strata that are done
 
@@ -134,19 +140,23 @@ class Meter:
         name = ", ".join(stats.predicates)
         if self.limits.rows is not None and self.rows + facts > self.limits.rows:
             raise LimitError(
-                f"stopped at the limit of {self.limits.rows:,} rows while computing {name} (round {stats.rounds})",
+                f"stopped at the limit of {counted(self.limits.rows, 'row')} while computing {name} "
+                f"(round {stats.rounds})",
                 fix="raise limits={'rows': ...}, or ask for less with a goal or a filter",
             )
         if self.room is not None and facts > self.room:
             raise Outgrown(f"{name} has more than {self.room:,} rows")
+        if self.until is not None and monotonic() > self.until:
+            raise Outgrown(f"{name} takes longer than it may here")
         left = self.seconds_left
         if left is not None and left <= 0:
             raise self.out_of_time(stats)
 
     def out_of_time(self, stats: StratumStats) -> LimitError:
         name = ", ".join(stats.predicates)
+        unit = "second" if self.limits.seconds == 1 else "seconds"
         return LimitError(
-            f"stopped at the limit of {self.limits.seconds:g} seconds while computing {name} (round {stats.rounds})",
+            f"stopped at the limit of {self.limits.seconds:g} {unit} while computing {name} (round {stats.rounds})",
             fix="raise limits={'seconds': ...}",
         )
 
@@ -155,7 +165,7 @@ class Meter:
         name = ", ".join(stats.predicates)
         if self.limits.rounds is not None and stats.rounds >= self.limits.rounds:
             raise LimitError(
-                f"stopped at the limit of {self.limits.rounds:,} rounds while computing {name}: "
+                f"stopped at the limit of {counted(self.limits.rounds, 'round')} while computing {name}: "
                 f"facts that the last round changed: {stats.deltas[-1] if stats.deltas else 0:,}",
                 fix="raise limits={'rounds': ...}",
             )

@@ -10,6 +10,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from emberlog.executors.session import _started
 from emberlog.progress import TerminalProgress, default_progress
 from emberlog.stats import Silent
 
@@ -29,6 +32,49 @@ def test_ctrl_c_ends_a_run_and_leaves_no_scratch(tmp_path: Path) -> None:
     assert running.returncode == 130
     assert errors == "interrupted\n"
     assert not list(scratch.iterdir())
+
+
+class Starting:
+    """A builder of a session during whose start somebody presses Ctrl-C; and the session."""
+
+    def __init__(self, presses: int) -> None:
+        self.presses = presses
+        self.done: list[str] = []
+
+    def getOrCreate(self) -> Starting:
+        for _ in range(self.presses):
+            signal.raise_signal(signal.SIGINT)
+        self.done.append("started")
+        return self
+
+    def stop(self) -> None:
+        self.done.append("stopped")
+
+    def interruptAll(self) -> None:
+        self.done.append("interrupted")
+
+
+def test_ctrl_c_waits_until_a_session_has_started() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    starting = Starting(presses=2)
+    with pytest.raises(KeyboardInterrupt):
+        _started(starting)
+    assert starting.done == ["started", "stopped"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_after_the_start_cancels_the_jobs_of_the_session() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        session = _started(Starting(presses=0))
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        deadline = time.monotonic() + 10
+        while "interrupted" not in session.done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert session.done == ["started", "interrupted"]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_progress_tells_stratum_round_delta_facts_and_rate() -> None:

@@ -137,13 +137,15 @@ def power(a: Any, b: Any) -> Value:
 
 
 def float_power(a: float, b: float) -> float:
-    """What IEEE 754 says, where Python raises."""
+    """What IEEE 754 says, also where Python raises; a root of a negative number has no value."""
+    if a < 0 and math.isfinite(b) and not b.is_integer():
+        raise Undefined(f"{a} ^ {b}")
     try:
         return math.pow(a, b)
     except OverflowError:
         return -math.inf if a < 0 and b % 2 == 1 else math.inf
-    except ValueError:
-        return math.inf if a == 0 else math.nan
+    except ValueError:  # zero with a negative exponent
+        return math.inf
 
 
 def negate(a: Any) -> Value:

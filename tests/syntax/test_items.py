@@ -9,6 +9,7 @@ from emberlog.syntax import nodes
 from emberlog.syntax.nodes import (
     Atom,
     Attribute,
+    Comparison,
     Constant,
     Declaration,
     Directive,
@@ -32,6 +33,16 @@ def fact(predicate: str, *values: int | float | str | bool) -> Rule:
 
 x, X, Y = Variable("x"), Variable("X"), Variable("Y")
 xs = (Attribute("x", "number"),)
+
+
+def x_from(low: int) -> Comparison:
+    return Comparison(">=", Variable("x"), Constant(low))
+
+
+def x_below(high: int) -> Comparison:
+    return Comparison("<", Variable("x"), Constant(high))
+
+
 a, b, c = (Atom(name, (x,)) for name in "abc")
 
 
@@ -76,6 +87,11 @@ def test_clauses(text: str, expected: list[Item]) -> None:
         (".decl p(x: number) eqrel .output p", [Declaration("p", xs, ("eqrel",)), Directive("output", "p")]),
         (".decl p(x: number) choice-domain x", [Declaration("p", xs, ("choice-domain x",))]),
         (".decl p(x: decimal( 10 , 2 ))", [Declaration("p", (Attribute("x", "decimal(10,2)"),))]),
+        (".decl p(x: float where 0 <= x)", [Declaration("p", (Attribute("x", "float", (x_from(0),)),))]),
+        (
+            ".decl p(x: float where 0 <= x < 5, y: number)",
+            [Declaration("p", (Attribute("x", "float", (x_from(0), x_below(5))), Attribute("y", "number")))],
+        ),
         (
             ".decl p(x: number) input output",
             [Declaration("p", xs), Directive("input", "p"), Directive("output", "p")],

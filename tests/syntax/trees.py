@@ -103,7 +103,20 @@ heads = st.builds(nodes.Atom, names, st.lists(terms | aggregates, max_size=3).ma
 rules = st.builds(nodes.Rule, st.lists(heads, min_size=1, max_size=2).map(tuple), st.none() | rule_bodies)
 
 types = plain_names | st.just("decimal(10,2)")
-attributes = st.lists(st.builds(nodes.Attribute, plain_names, types), max_size=3).map(tuple)
+bounds = st.integers(-9, 9).map(
+    lambda number: nodes.Call("neg", (nodes.Constant(-number),)) if number < 0 else nodes.Constant(number)
+)
+
+
+@st.composite
+def attributes_with_conditions(draw: st.DrawFn) -> nodes.Attribute:
+    name = draw(plain_names)
+    signs = draw(st.just(()) | st.tuples(st.sampled_from(["<", "<=", ">", ">=", "!="])) | st.just((">=", "<")))
+    where = tuple(nodes.Comparison(sign, nodes.Variable(name), draw(bounds)) for sign in signs)
+    return nodes.Attribute(name, draw(types), where)
+
+
+attributes = st.lists(attributes_with_conditions(), max_size=3).map(tuple)
 qualifiers = st.lists(
     st.sampled_from(["inline", "brie", "magic", "eqrel", "choice-domain x", "choice-domain (x, y), z"]), max_size=2
 )

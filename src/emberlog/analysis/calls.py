@@ -126,7 +126,7 @@ def _call(call: Call) -> Iterator[Diagnostic]:
         yield Diagnostic("E0205", f"there is no function `{call.function}`", (Label(call.span),), help)
     elif not function.takes(count):
         labels = (Label(call.span, f"{count} given"),)
-        help = None
+        help = f"it is `{call.function}{function.signature}`" if function.signature else None
         if call.function in ("min", "max") and count == 1:
             help = f"the aggregate stands in a head, or in a body as `{call.function} X : {{ ... }}`"
         yield Diagnostic("E0206", f"`{call.function}` takes {function.arity}", labels, help)

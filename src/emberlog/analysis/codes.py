@@ -24,6 +24,7 @@ CODES = {
     "E0218": "a body with too many alternatives",
     "E0219": "a qualifier that would change the answer",
     "E0220": "a pattern that is not a regular expression on both engines",
+    "E0221": "a condition on a column that is not a loaded number",
     # strata
     "E0301": "negation through recursion",
     "E0302": "a non-monotonic aggregate through recursion",

@@ -50,6 +50,14 @@ class Function:
             return f"{self.least} argument{'s' if self.least != 1 else ''}"
         return f"{self.least} or {self.most} arguments"
 
+    @property
+    def signature(self) -> str | None:
+        """The types of the arguments, where each has its own."""
+        if not isinstance(self.parameters, tuple):
+            return None
+        types = [*self.parameters, *[self.parameters[-1]] * (self.least - len(self.parameters))]
+        return f"({', '.join(map(str, types))}{', ...' if self.most is None else ''})"
+
 
 _UNARY = Function(1, 1, Family.NUMERIC)
 _BINARY = Function(2, 2, Family.NUMERIC)
@@ -88,7 +96,7 @@ NARROWING: Mapping[str, Type] = {
     "float32": Type("float", 32),
 }
 
-_CHECKED_ON_INTEGERS = frozenset({"+", "-", "*", "neg", "abs", "^"})
+_CHECKED_ON_INTEGERS = frozenset({"+", "-", "*", "neg", "abs"})
 _CONVERSIONS = {"to_number": "number", "to_unsigned": "unsigned"}
 
 
@@ -156,7 +164,7 @@ def fallible(term: Term, types: Mapping[str, Type]) -> bool:
 
 def _fails(function: str, operand: Type) -> bool:
     """Can `function` fail on operands of this type?"""
-    if function in ("/", "%", "log", "sqrt"):
+    if function in ("/", "%", "^", "log", "sqrt"):
         return True
     if function in _CHECKED_ON_INTEGERS:
         return operand.is_integer

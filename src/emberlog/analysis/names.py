@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from emberlog.analysis.program import Bound
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.analysis.typenames import TypeNames
 from emberlog.diagnostics import Diagnostic, Label, did_you_mean
@@ -44,6 +45,7 @@ class Predicate:
     names: tuple[str, ...] = ()
     types: tuple[Type | None, ...] = ()
     places: tuple[Span, ...] = ()  # where each type is declared
+    domains: Mapping[int, tuple[Bound, ...]] = field(default_factory=dict)
     declared: bool = False
     external: bool = False
 
@@ -103,6 +105,7 @@ class _Resolver:
         for name, predicate in predicates.items():
             self._check_arity(predicate)
             self._check_registered(predicate)
+            self._check_domains(predicate)
             self._check_source(name)
         self._check_directives(predicates)
         return Scope(predicates, frozenset(self.broken), tuple(self.warnings))
@@ -151,6 +154,7 @@ class _Resolver:
                 tuple(attribute.name for attribute in attributes),
                 tuple(resolved),
                 tuple(attribute.span for attribute in attributes),
+                domains_of(declaration),
                 declared=True,
                 external=external,
             )
@@ -214,6 +218,25 @@ class _Resolver:
             label = Label(span, f"declared {type}, but the source has {column.type}")
             self.found.append(Diagnostic("E0501", message, (label,), f"declare it as {column.type}"))
 
+    def _check_domains(self, predicate: Predicate) -> None:
+        """A condition on a column is about numbers that are loaded."""
+        derived = any(not is_ground(self._rule_of(atom)) for atom in self.mentions.heads.get(predicate.name, ()))
+        for position in predicate.domains:
+            type = predicate.types[position]
+            if derived:
+                message = f"`{predicate.name}` has rules: nothing checks a condition on what they derive"
+                help = "conditions belong to relations that are loaded; in a rule, a comparison selects rows"
+            elif type is not None and not type.is_numeric:
+                message, help = f"a condition on a column of type {type}", "conditions are for columns of numbers"
+            else:
+                continue
+            self.found.append(Diagnostic("E0221", message, (Label(predicate.places[position]),), help))
+
+    def _rule_of(self, head: Atom) -> Rule:
+        item = self.program.items[self.mentions.items[id(head)]]
+        assert isinstance(item, Rule)
+        return item
+
     def _check_source(self, name: str) -> None:
         uses = self.mentions.bodies.get(name, [])
         wanted = bool(uses) or any(goal.atom.predicate == name for goal in self.goals)
@@ -272,6 +295,25 @@ def step_index(arguments: tuple[Term, ...]) -> str | None:
             return name
         case _:
             return None
+
+
+def domains_of(declaration: Declaration) -> dict[int, tuple[Bound, ...]]:
+    """The declared conditions on columns, by position."""
+    return {
+        position: tuple(Bound(condition.operator, _number(condition.right)) for condition in attribute.where)
+        for position, attribute in enumerate(declaration.attributes)
+        if attribute.where
+    }
+
+
+def _number(term: Term) -> float:
+    match term:
+        case Call("neg", (inner,)):
+            return -_number(inner)
+        case Constant(value) if not isinstance(value, str):
+            return value
+        case _:
+            raise ValueError(f"not a number: {term}")
 
 
 def _unsupported(declaration: Declaration) -> Iterator[Diagnostic]:

@@ -131,10 +131,20 @@ class CoreRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition on the values of a column: `operator` is one of < <= > >= !=."""
+
+    operator: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """A predicate: its columns, and the aggregate that each aggregated column carries (canonical names).
 
-    `external` says that rows come from a registered source or an `.input`, whatever rules add to them.
+    `external` says that rows come from a registered source or an `.input`, whatever rules add to them. `domains` are the
+    declared conditions on columns (`w: float where w >= 0`), checked when the rows are loaded, and that a count that only
+    rules derive is at least 1.
     """
 
     name: str
@@ -143,6 +153,7 @@ class Signature:
     external: bool
     declared: bool
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    domains: Mapping[int, tuple[Bound, ...]] = field(default_factory=dict)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -152,11 +163,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """What a conditional verdict asks of the data: every value of a column is at least `minimum`."""
+    """What a conditional verdict asks of the data: every value of a column is within `bound`."""
 
     relation: str
     position: int
-    minimum: int
+    bound: Bound
     text: str
 
 
@@ -165,7 +176,11 @@ class Verdict:
     """May this aggregate stand inside recursion? `holds` is true for proved and conditional.
 
     `assumptions` name columns of lower strata (`w >= 0`); `obligations` are the same, in a form that is checked against
-    the data before the fixpoint starts. `terminates` says what is known of ending. `reason` is one sentence.
+    the data before the fixpoint starts. `terminates` says what is known of ending. `reason` is one sentence. `facts` are
+    those of the counter-example: rows of lower relations, and rows of the component before they are aggregated.
+    `licence` says what the proof allows: "prem" is PreM (min, max: any order, better values replace worse ones), "mra"
+    are both properties of MRA evaluation (sums: deltas through F' add up), and "monotone" says that what a group counts
+    only grows, while a contribution must be told from a change of its value.
     """
 
     predicate: str
@@ -178,6 +193,8 @@ class Verdict:
     reason: str = ""
     obligations: tuple[Obligation, ...] = field(default=(), repr=False)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    licence: OneOf["", "prem", "mra", "monotone"] = ""
+    facts: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), repr=False)
 
     @property
     def holds(self) -> bool:
@@ -204,6 +221,7 @@ class Component:
     keeps_states: bool = False
     until: Until | None = None
     invents: bool = False  # a recursive rule computes values: the domain may be infinite
+    note: str = ""  # how the rules were changed, if they were
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from emberlog.analysis.draft import Draft
 from emberlog.analysis.infer import Columns
 from emberlog.analysis.layout import Layout
 from emberlog.analysis.names import Scope
-from emberlog.analysis.program import Signature
+from emberlog.analysis.program import Bound, Signature
 from emberlog.syntax.nodes import Aggregate, Term, Variable
 from emberlog.types import NUMBER, Column
 
@@ -24,6 +24,7 @@ def make_signatures(
     aggregates: Mapping[str, Mapping[int, str]],
 ) -> dict[str, Signature]:
     """The signature of every predicate of the program."""
+    drafts = list(drafts)
     first: dict[str, Draft] = {}
     for draft in drafts:
         first.setdefault(draft.predicate, draft)
@@ -40,8 +41,20 @@ def make_signatures(
             predicate.external,
             predicate.declared,
             predicate.span,
+            predicate.domains or _counted(name, drafts, shift),
         )
     return signatures
+
+
+def _counted(name: str, drafts: Iterable[Draft], shift: int) -> dict[int, tuple[Bound, ...]]:
+    """A count is at least 1, where every rule counts: a plain head contributes any value."""
+    heads = [draft.arguments for draft in drafts if draft.predicate == name]
+    columns = list(zip(*heads, strict=True)) if heads else []
+    return {
+        position + shift: (Bound(">=", 1),)
+        for position, arguments in enumerate(columns)
+        if all(isinstance(a, Aggregate) and a.function in ("count", "countd") for a in arguments)
+    }
 
 
 def _names(draft: Draft | None, arity: int) -> tuple[str, ...]:

@@ -22,6 +22,12 @@ _HARMLESS = frozenset({"min", "max", "clip", "relu", "to_float", "to_number", "t
                        "contains", "match"})  # fmt: skip
 
 
+_WHY_NOT = {
+    "avg": "parts cannot be put together: avg(avg(1, 2), 6) is 3.75, avg(1, 2, 6) is 3",
+    "topk": "a better row drives out one that was used already",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A rule of `head` reads `body`, at `span`."""
@@ -183,11 +189,13 @@ def _check_heads(part: Part) -> Iterator[Diagnostic]:
         edge = first[draft.predicate]
         back = Label(edge.span, "the recursion")
         for position, aggregate in draft.aggregates:
-            columns.setdefault(draft.predicate, {}).setdefault(position, aggregate.span)
-            if aggregate.function in ("avg", "topk"):
+            spots = columns.setdefault(draft.predicate, {})
+            if aggregate.function in ("avg", "topk") and position not in spots:
                 message = f"`{aggregate.function}` through recursion: {show_cycle(part, edge)}"
-                help = "inside recursion only min, max, sum, count and countd may stand"
+                why = _WHY_NOT[aggregate.function]
+                help = f"{why}; inside recursion only min, max, sum, count and countd may stand"
                 yield Diagnostic("E0302", message, (Label(aggregate.span, "not monotonic"), back), help)
+            spots.setdefault(position, aggregate.span)
         if draft.order or draft.limit is not None:
             message = f"sort or limit through recursion: {show_cycle(part, edge)}"
             help = "sort the finished relation in a rule of its own"

@@ -59,6 +59,9 @@ def run(
     param: Params = None,
     placement: Annotated[str, typer.Option(help="auto, local (in the driver) or spark.")] = "auto",
     naive: Annotated[bool, typer.Option(help="Recompute aggregates in recursion that deltas may get wrong.")] = False,
+    check_prem: Annotated[
+        bool, typer.Option("--check-prem", help="Check in every round that a min or max may stand in its recursion.")
+    ] = False,
     rounds: Annotated[int | None, typer.Option(help="Stop with an error after so many rounds of a stratum.")] = None,
     rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop with an error after so many seconds.")] = None,
@@ -79,7 +82,9 @@ def run(
         limits=limits or None,
         nulls=nulls,  # type: ignore[arg-type]
     ) as engine:
-        result = engine.run_file(program, facts or Path(), output or Path(), _params(param), "auto", placement, naive)
+        result = engine.run_file(
+            program, facts or Path(), output or Path(), _params(param), "auto", placement, naive, check_prem=check_prem
+        )
         _report(result, program, wrote=output or Path())
         if stats:
             _show_stats(result)
@@ -88,26 +93,23 @@ def run(
 
 
 @app.command()
-def check(program: ProgramFile, param: Params = None) -> None:
-    """Check a program, and say of each aggregate in recursion whether it may stand there."""
-    from emberlog.analysis.check import check_aggregates
-    from emberlog.engine import read_program
-    from emberlog.syntax.parser import parse
+def check(
+    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="Program files (.dl).")],
+    param: Params = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Check programs, and prove of each aggregate in recursion that it may stand there, or show facts that break it."""
+    from emberlog.cli.check import as_json, check_file, print_text
 
-    verdicts = check_aggregates(parse(read_program(program)), {}, _params(param))
-    for verdict in verdicts:
-        print(f"{verdict.span}: {verdict.aggregate} in {verdict.predicate}: {verdict.status} ({verdict.theorem})")
-        for label, text in (
-            ("reason", verdict.reason),
-            ("assumes", ", ".join(verdict.assumptions)),
-            ("terminates", verdict.terminates),
-            ("counter-example", verdict.counterexample),
-        ):
-            if text:
-                print(f"  {label}: {text}")
-    if not verdicts:
-        print("no aggregates in recursion; no mistakes found")
-    if any(not verdict.holds for verdict in verdicts):
+    given = _params(param)
+    found = [check_file(program, given) for program in programs]
+    if json:
+        from json import dumps
+
+        print(dumps(as_json(found), indent=2))
+    else:
+        print_text(found)
+    if not all(checked.right for checked in found):
         raise typer.Exit(1)
 
 

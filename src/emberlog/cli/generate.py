@@ -10,7 +10,10 @@ import typer
 
 def generate(
     kind: Annotated[
-        str, typer.Argument(help="tree, grid, gnp, rmat, dag, bom, mlm, social, accounts, org or heap.", metavar="KIND")
+        str,
+        typer.Argument(
+            help="tree, grid, gnp, rmat, dag, bom, mlm, social, accounts, org, heap, network or hmm.", metavar="KIND"
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; made if it is not there.")],
     size: Annotated[

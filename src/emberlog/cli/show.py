@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from emberlog.diagnostics import counted
 from emberlog.relation import Relation
 from emberlog.stats import StratumStats
 
@@ -19,7 +20,9 @@ def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
     if not relation.schema:
         console.print(f"{escape(relation.name)}: {'true' if count else 'false'}")
         return
-    table = Table(title=f"{escape(relation.name)}: {count:,} rows", title_justify="left")
+    # Not the title of the table, which would be broken to the table's width.
+    console.print(f"{escape(relation.name)}: {counted(count, 'row')}")
+    table = Table()
     for column in relation.schema:
         table.add_column(escape(column.name), justify="right" if column.type.is_numeric else "left")
     for row in sorted(relation.rows())[:rows]:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from emberlog.data.arrow import arrow_type, nullary_table, table_of, type_of_arrow
-from emberlog.data.text import counted, describe, shown
-from emberlog.diagnostics import DataError
+from emberlog.data.text import describe, shown
+from emberlog.diagnostics import DataError, counted
 from emberlog.types import Column, Kind, Type
 
 Nulls: TypeAlias = Literal["error", "drop"]

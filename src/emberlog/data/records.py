@@ -17,12 +17,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from emberlog.data.arrow import nullary_table, table_of
-from emberlog.data.text import counted, parse_texts
-from emberlog.diagnostics import DataError
+from emberlog.data.text import parse_texts
+from emberlog.diagnostics import DataError, counted
 from emberlog.types import SYMBOL, Column
 
 BOM = "\ufeff"
-_SHOWN_LINES = 10
+_SHOWN_LINES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,6 @@ def _bad_rows(bad: dict[int, str], layout: Layout) -> DataError:
     first, *others = sorted(bad)
     fix = None
     if others:
-        lines = ", ".join(str(line) for line in others[:_SHOWN_LINES])
-        more = ", ..." if len(others) > _SHOWN_LINES else ""
-        fix = f"{counted(len(others), 'more bad row')}: line{'s' * (len(others) > 1)} {lines}{more}"
+        lines = [f"line {line}: {bad[line]}" for line in others[:_SHOWN_LINES]] + ["..."] * (len(others) > _SHOWN_LINES)
+        fix = "\n    ".join([f"{counted(len(others), 'more bad row')}:", *lines])
     return DataError(f"{layout.path}:{first}: {bad[first]}", fix=fix)

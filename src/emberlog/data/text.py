@@ -126,10 +126,5 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _all(flags: pa.ChunkedArray) -> bool:
     return bool(pc.all(flags).as_py())

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from emberlog.data.arrow import MAX_PRECISION, array_of, field_names, nullary_table
-from emberlog.data.text import counted, shown
-from emberlog.diagnostics import DataError
+from emberlog.data.text import shown
+from emberlog.diagnostics import DataError, counted
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX
 
 # Order matters: a bool is an int, and a datetime a date, to Python.

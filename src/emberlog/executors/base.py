@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from math import ceil, floor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from emberlog.analysis.program import CheckedProgram, Obligation, Signature
+from emberlog.analysis.program import Bound, CheckedProgram, Signature
 from emberlog.data.sources import Source
-from emberlog.diagnostics import DataError
+from emberlog.diagnostics import DataError, UsageError, did_you_mean
+from emberlog.executors.prem import check_prem
 from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, walk
 from emberlog.plan.names import given_part, positions
 from emberlog.sql.evaluate import SqlEvaluator
@@ -21,7 +24,37 @@ from emberlog.types import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from emberlog.kernels.evaluate import Choices
+
 Placement = Literal["auto", "local", "spark"]
+
+
+@dataclass(frozen=True)
+class Variants:
+    """Choices among the ways of the kernels, for comparison; the defaults are what is fastest.
+
+    `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
+    `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts.
+    `ordered=False` takes up values in the order in which they come, not small ones first. `partition` gives the
+    argument (from 0) by which a predicate is divided among workers, in place of what the analysis finds.
+    """
+
+    decompose: bool = True
+    exchange: bool = False
+    storage: Literal["auto", "hash", "rows", "loops"] = "auto"
+    ordered: bool = True
+    partition: Mapping[str, int] | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, Any]) -> Variants:
+        known = {entry.name for entry in fields(Variants)}
+        for name, value in options.items():
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise UsageError(f"there is no option `{name}`", fix=hint or f"options are {', '.join(sorted(known))}")
+            if name == "storage" and value not in ("auto", "hash", "rows", "loops"):
+                raise UsageError(f'storage is "auto", "hash", "rows" or "loops", not {value!r}')
+        return Variants(**options)
 
 
 @dataclass(frozen=True)
@@ -34,6 +67,24 @@ class Options:
     placement: Placement = "auto"
     workers: int | None = None
     memory: str | None = None
+    evaluator: Literal["auto", "sql", "kernel"] = "auto"
+    check_prem: bool = False
+    variants: Variants = Variants()
+
+    def choices(self) -> Choices:
+        """What the kernels are told."""
+        from emberlog.kernels.evaluate import Choices
+
+        chosen = self.variants
+        return Choices(
+            workers=self.workers or os.cpu_count() or 1,
+            decompose=chosen.decompose,
+            exchange=chosen.exchange,
+            storage=chosen.storage,
+            # A user's limit is on plain rounds, in which every fact that waits is taken up.
+            ordered=chosen.ordered and self.limits.rounds is None,
+            partition=chosen.partition,
+        )
 
 
 @dataclass
@@ -76,10 +127,13 @@ class Executor(ABC):
             for given in given_relations(self.program, self.plan, sources, wanted):
                 with self.sql.guarded(StratumStats((given.name,))):
                     self.load(given)
+                    check_domains(self.home(given.name), given)
             for number, stratum in enumerate(self.plan.strata, 1):
                 stats = StratumStats(stratum.names)
                 self.outcome.stats.append(stats)
                 self.options.progress.stratum(stratum.names, number, len(self.plan.strata), "")
+                if self.options.check_prem:
+                    check_prem(self, stratum)
                 self.evaluate(stratum, stats)
             self.meter.check(StratumStats(("the result",)), 0)
         finally:
@@ -88,6 +142,10 @@ class Executor(ABC):
 
     @abstractmethod
     def load(self, given: Given) -> None: ...
+
+    def home(self, relation: str) -> SqlEvaluator:
+        """The evaluator that has the rows of a given relation."""
+        return self.sql
 
     @abstractmethod
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None: ...
@@ -118,25 +176,62 @@ def check_obligations(run: SqlEvaluator, stratum: Stratum, signatures: Mapping[s
     for verdict in stratum.verdicts:
         for obligation in verdict.obligations:
             with run.guarded():
-                row = run.engine.first(run.statement(_violations(signatures[obligation.relation], obligation)))
+                rows = _violations(
+                    obligation.relation, signatures[obligation.relation], obligation.position, obligation.bound
+                )
+                row = run.engine.first(run.statement(rows))
             if row is not None:
-                shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in row)
                 raise DataError(
-                    f"`{obligation.relation}({shown})` breaks {obligation.text}, which `{verdict.aggregate}` in the "
+                    f"`{obligation.relation}({_shown(row)})` breaks {obligation.text}, which `{verdict.aggregate}` in the "
                     f"recursion of `{verdict.predicate}` relies on",
                     span=verdict.span,
                     fix=f"remove such rows, or filter them out where `{obligation.relation}` is read",
                 )
 
 
-def _violations(signature: Signature, obligation: Obligation) -> Plan:
+def check_domains(run: SqlEvaluator, given: Given) -> None:
+    """Checks the declared conditions on the columns of a relation, once it is loaded."""
+    signature = given.signature
+    declared = {} if signature.aggregates else signature.domains
+    for position, bounds in declared.items():
+        for bound in bounds:
+            row = run.engine.first(run.statement(_violations(given.name, signature, position, bound)))
+            if row is not None:
+                value = int(bound.value) if bound.value == int(bound.value) else bound.value
+                raise DataError(
+                    f"`{signature.name}({_shown(row)})` breaks `{signature.columns[position].name} {bound.operator} "
+                    f"{value}`, which is declared",
+                    span=signature.span,
+                    fix="remove such rows, or the condition",
+                )
+
+
+def _shown(row: tuple[Any, ...]) -> str:
+    return ", ".join(repr(value) if isinstance(value, str) else str(value) for value in row)
+
+
+def _violations(relation: str, signature: Signature, position: int, bound: Bound) -> Plan:
+    """The rows of a relation that are not within a bound."""
     types = tuple(column.type.wide for column in signature.columns)
     names = positions(len(types))
-    type = types[obligation.position]
-    value = float(obligation.minimum) if type.kind == "float" else obligation.minimum
-    bound = Constant(value, kind="unsigned" if type.kind == "unsigned" else "")
-    small = Comparison("<", Variable(names[obligation.position]), bound)
-    return Select(Scan(signature.name, names, types), (small,))
+    kind = types[position].kind
+    rows = Scan(relation, names, types)
+    if kind == "float":
+        return Select(
+            rows, (Comparison(_OPPOSITE[bound.operator], Variable(names[position]), Constant(bound.value * 1.0)),)
+        )
+    if bound.operator == "!=" and bound.value != int(bound.value):
+        return Select(rows, (Comparison("=", Constant(True), Constant(False)),))
+    # Of whole numbers, those below 0.5 are those below 1, and those above 0.5 are those above 0.
+    value = ceil(bound.value) if bound.operator in (">=", "<") else floor(bound.value)
+    if kind == "unsigned" and value < 0:
+        always = bound.operator in ("<", "<=")  # no unsigned number is within the bound
+        return Select(rows, (Comparison("=", Constant(always), Constant(True)),))
+    constant = Constant(value, kind="unsigned" if kind == "unsigned" else "")
+    return Select(rows, (Comparison(_OPPOSITE[bound.operator], Variable(names[position]), constant),))
+
+
+_OPPOSITE = {">=": "<", "<=": ">", ">": "<=", "<": ">=", "!=": "="}
 
 
 def given_relations(

@@ -1,23 +1,30 @@
-"""The `local` executor: everything in this process, on DuckDB. No JVM."""
+"""The `local` executor: everything in this process, on DuckDB and the kernels. No JVM."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.load import given_table
 from emberlog.data.write import write_table
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import UsageError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations
+from emberlog.executors.kernel import SHORT, SMALL_FACTS, SMALL_INPUT, KernelResult, evaluate_locally, refuse
 from emberlog.executors.session import active_session
-from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.kernels.lower import lower
+from emberlog.kernels.program import KernelProgram
+from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import to_frame
-from emberlog.stats import StratumStats
+from emberlog.stats import Meter, Outgrown, StratumStats
 from emberlog.types import Column
 
 if TYPE_CHECKING:
@@ -34,6 +41,8 @@ class LocalExecutor(Executor):
         self.session = session
         self.engine = DuckEngine(scratch, threads=options.workers, memory=options.memory)
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
+        self.results: dict[str, KernelResult] = {}  # what the kernels computed
+        self.loaded: set[str] = set()  # those of them that are tables too
 
     def load(self, given: Given) -> None:
         table = given_table(
@@ -52,13 +61,91 @@ class LocalExecutor(Executor):
 
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
-        check_obligations(self.sql, stratum, self.plan.signatures)
-        self.sql.run(stratum, stats)
+        meter = self.sql.meter
+        with self._readable(stratum):
+            check_obligations(self.sql, stratum, self.plan.signatures)
+            program = self._kernel_program(stratum, stats)
+            if program is None:
+                self.sql.run(stratum, stats)
+            elif self.options.evaluator == "kernel" or not self._is_small(program):
+                self._by_kernels(stratum, program, stats)
+            else:
+                self.sql.meter = Meter(
+                    meter.limits, meter.progress, _less(meter.room, SMALL_FACTS), monotonic() + SHORT
+                )
+                self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
+                try:
+                    self.sql.run(stratum, stats)
+                    stats.because = "few rows"
+                    meter.rows = self.sql.meter.rows
+                except Outgrown:
+                    self.sql.meter = meter
+                    stats.rounds, stats.facts, stats.residual = 0, None, None
+                    stats.deltas.clear()
+                    self._by_kernels(stratum, program, stats)
+                finally:
+                    self.sql.meter = meter
+
+    def _kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
+        """The component for the kernels, None where SQL evaluates it; `stats` says why."""
+        if stratum.evaluation == "once":
+            return None
+        if self.options.evaluator == "sql":
+            stats.because = "the evaluator was forced"
+            return None
+        found = lower(stratum, self.plan)
+        if isinstance(found, KernelProgram):
+            return found
+        if self.options.evaluator == "kernel":
+            raise refuse(stratum, found.reason)
+        stats.because = found.reason
+        return None
+
+    def _is_small(self, program: KernelProgram) -> bool:
+        return sum(self.count(static.name) for static in program.statics) <= SMALL_INPUT
+
+    def _by_kernels(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
+        from emberlog.kernels.encode import Unsuited
+        from emberlog.kernels.watch import Failed
+
+        try:
+            self.results |= evaluate_locally(self.sql, stratum, program, stats, self.sql.meter, self.options.choices())
+        except (Unsuited, Failed) as reason:
+            stats.because = str(reason) or "an operation had no value"
+            if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):
+                raise refuse(stratum, stats.because) from None
+            stats.rounds, stats.facts = 0, None
+            stats.deltas.clear()
+            self.sql.run(stratum, stats)
+
+    @contextmanager
+    def _readable(self, stratum: Stratum) -> Iterator[None]:
+        """What the kernels computed, and this stratum reads, is a table for it: stored if it is read more than once,
+        else handed to the one statement that reads it, piece by piece."""
+        streamed = []
+        for name, times in scanned(stratum).items():
+            if name in self.results and name not in self.loaded:
+                result, table = self.results[name], self.sql.table(name)
+                if times == 1 and stratum.evaluation == "once":
+                    self.engine.attach(table, result.reader())
+                    streamed.append(table)
+                else:
+                    self.engine.load(table, result.table())
+                    self.loaded.add(name)
+        try:
+            yield
+        finally:
+            for table in streamed:
+                self.engine.detach(table)
 
     def count(self, relation: str) -> int:
+        if relation in self.results:
+            return self.results[relation].count()
         return self.engine.count(self.sql.table(relation))
 
     def fetch(self, relation: str) -> pa.Table:
+        if relation in self.results:
+            return self.results[relation].table()
         table = self.engine.fetch(self.sql.table(relation))
         return table.rename_columns(field_names(table.num_columns))
 
@@ -79,13 +166,20 @@ class LocalExecutor(Executor):
         self.engine.close()
 
 
+def scanned(stratum: Stratum) -> Counter[str]:
+    """How often the plans of a stratum read each relation."""
+    return Counter(scan.relation for relation in stratum.relations for plan in plans(relation) for scan in scans(plan))
+
+
+def _less(one: int | None, other: int) -> int:
+    return other if one is None else min(one, other)
+
+
 def named(columns: tuple[Column, ...], names: list[str]) -> tuple[Column, ...]:
     return tuple(Column(name, column.type) for name, column in zip(names, columns, strict=True))
 
 
 def duplicates(given: Given, count: int) -> str:
     """The warning for a source whose duplicate rows collapsed although something counts them."""
-    rows = "1 duplicate row" if count == 1 else f"{count:,} duplicate rows"
-    return (
-        f"{rows} of `{given.signature.name}` collapsed: relations are sets, and a sum, count or average reads this one"
-    )
+    rows = f"{counted(count, 'duplicate row')} of `{given.signature.name}`"
+    return f"{rows} collapsed: relations are sets, and a sum, count or average reads this one"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import current_thread, main_thread
-from typing import Any
+from contextlib import suppress
+from threading import Thread, current_thread, main_thread
+from typing import Any, NoReturn
 
 from emberlog.diagnostics import ExecutionError
 
@@ -44,8 +43,7 @@ def new_session(master: str, workers: int | None = None) -> Any:
         builder = SparkSession.builder.master(master).appName("emberlog")
         for name, value in _settings(master, workers).items():
             builder = builder.config(name, value)
-        with _own_interrupts():
-            return builder.getOrCreate()
+        return _started(builder)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ExecutionError(
@@ -54,13 +52,34 @@ def new_session(master: str, workers: int | None = None) -> Any:
         ) from error
 
 
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Leaves Ctrl-C as it was: Spark would call the JVM in the middle of another call. We cancel jobs ourselves."""
-    handler = signal.getsignal(signal.SIGINT)
-    yield
-    if current_thread() is main_thread():
-        signal.signal(signal.SIGINT, handler)
+def _started(builder: Any) -> Any:
+    """A new session, with Ctrl-C put off meanwhile: a JVM that is interrupted while it starts would stay behind.
+
+    Spark's own answer to Ctrl-C calls the JVM, also in the middle of another call, which breaks both: it is replaced.
+    """
+    if current_thread() is not main_thread():
+        return builder.getOrCreate()
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        session = builder.getOrCreate()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        session.stop()
+        raise KeyboardInterrupt
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: _interrupted(session))
+    return session
+
+
+def _interrupted(session: Any) -> NoReturn:
+    def cancel() -> None:
+        with suppress(Exception):
+            session.interruptAll()
+
+    Thread(target=cancel, daemon=True).start()
+    raise KeyboardInterrupt
 
 
 def _settings(master: str, workers: int | None) -> dict[str, str]:

@@ -25,8 +25,7 @@ from emberlog.data.sources import (
     SparkTableSource,
     TextSource,
 )
-from emberlog.data.text import counted
-from emberlog.diagnostics import DataError, ExecutionError
+from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
@@ -79,6 +78,9 @@ class SparkExecutor(Executor):
                 self._load_frame(given, self.session.read.format("jdbc").options(**dict(pairs)).load(), "its table")
             case _:
                 assert_never(given.source)
+
+    def home(self, relation: str) -> SqlEvaluator:
+        return self.driver.sql if relation in self.in_driver else self.sql
 
     def _table(self, given: Given) -> pa.Table:
         return given_table(
@@ -215,7 +217,7 @@ class SparkExecutor(Executor):
             return False
         rows = sum(self.in_driver[name] for name in needed)
         forced = self.options.placement == "local"
-        stats.why = "placement was forced" if forced else f"its inputs have {rows:,} rows"
+        stats.why = "placement was forced" if forced else f"its inputs have {counted(rows, 'row')}"
         return True
 
     def _in_driver(self, stratum: Stratum, stats: StratumStats) -> bool:
@@ -228,7 +230,7 @@ class SparkExecutor(Executor):
         try:
             self.driver.evaluate(stratum, stats)
         except Outgrown:
-            stats.why = f"more than {room:,} rows: moved from the driver to Spark"
+            stats.why = f"more than {counted(room or 0, 'row')}: moved from the driver to Spark"
             return False
         self.meter.rows = meter.rows
         stats.placement, stats.why = "driver (duckdb)", why

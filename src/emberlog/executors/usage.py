@@ -120,6 +120,8 @@ class _Reader:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Variable):
                 self._is((self.rule.id, one.name), other)
+            else:
+                self._term(one)
 
     def _is(self, node: Node, term: Term) -> None:
         """`node` has the type of `term`."""

@@ -127,6 +127,7 @@ def recursion(checked: CheckedProgram, plan: ProgramPlan) -> list[str]:
         ends = f", until {show(part.until)[1:-1]}" if part.until is not None else ""
         index = ", with an iteration index" if part.indexed else ""
         lines.append(f"{', '.join(part.predicates)}: {part.shape}{index}{ends}")
+        lines += [f"  rewritten: {part.note}"] if part.note else []
         for verdict in part.verdicts:
             lines += [f"  {line}" for line in verdict_lines(verdict)]
         if not part.verdicts:

@@ -1,8 +1,8 @@
 """Seeded data for the papers' programs, at any size.
 
 `graphs` has the plain graphs (tree, grid, G(n,p), RMAT, DAG), `records` the data sets that describe something (bill of
-materials, marketing network, social network, accounts, organisation, program to analyse), `draw` what they share and
-`files` writes them. Every generator returns one Arrow table a relation; the same arguments and seed give the same
+materials, marketing network, social network, accounts, organisation, program to analyse), `numeric` those for programs
+on real numbers (network, hidden Markov model), `draw` what they share and `files` writes them. Every generator returns one Arrow table a relation; the same arguments and seed give the same
 tables. `make` picks a generator by name, for the command line.
 """
 
@@ -15,11 +15,12 @@ from emberlog.diagnostics import UsageError, did_you_mean
 from emberlog.generate.draw import Tables
 from emberlog.generate.files import FORMATS, check_format, write
 from emberlog.generate.graphs import dag, gnp, grid, rmat, tree
+from emberlog.generate.numeric import hmm, network
 from emberlog.generate.records import accounts, bom, heap, mlm, org, social
 
 __all__ = [
-    "FORMATS", "KINDS", "Kind", "Tables", "accounts", "bom", "check_format", "dag", "gnp", "grid", "heap", "make",
-    "mlm", "org", "rmat", "social", "tree", "write",
+    "FORMATS", "KINDS", "Kind", "Tables", "accounts", "bom", "check_format", "dag", "gnp", "grid", "heap", "hmm",
+    "make", "mlm", "network", "org", "rmat", "social", "tree", "write",
 ]  # fmt: skip
 
 
@@ -71,6 +72,8 @@ KINDS: dict[str, Kind] = {
     "accounts": _sized(accounts, 1000, "accounts that share e-mails, phones, cards and devices"),
     "org": _sized(org, 1000, "people, managers, nested groups, permissions"),
     "heap": _sized(heap, 1000, "the assignments of a program with pointers"),
+    "network": _sized(network, 1000, "a network with weights, beliefs and features on its nodes"),
+    "hmm": _sized(hmm, 100, "a hidden Markov model and this many signs that were seen"),
 }
 
 

@@ -281,7 +281,8 @@ class RelationPlan:
     `state` says what is kept while a component is evaluated: a `set` of rows; the best row of each group
     (`extremum`); or contributions from which groups are totalled (`total`). `exit` reads only lower strata, `steps` are
     the delta plans: each reads the last round's rows in one place. A relation that is computed once, and one that is
-    recomputed every round, has only `exit`. `start` is the first state of an iteration.
+    recomputed every round, has only `exit`. `start` is the first state of an iteration, and `constant` that part of
+    `exit` which every round contributes anew, before it is totalled.
     """
 
     signature: Signature
@@ -290,6 +291,7 @@ class RelationPlan:
     steps: tuple[Plan, ...] = ()
     contributions: tuple[Contribution, ...] = ()
     start: Plan | None = None
+    constant: Plan | None = None
 
     @property
     def name(self) -> str:
@@ -358,6 +360,7 @@ def map_plans(stratum: Stratum, change: Callable[[Plan], Plan]) -> Stratum:
             old,
             start=optional(old.start),
             exit=optional(old.exit),
+            constant=optional(old.constant),
             steps=tuple(change(plan) for plan in old.steps),
             contributions=tuple(
                 replace(part, steps=tuple(change(plan) for plan in part.steps)) for part in old.contributions

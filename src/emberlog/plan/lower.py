@@ -97,6 +97,10 @@ class _ComponentPlanner:
                     _state(signature),
                     exit=self._whole(signature, steady, [] if indexed else given),
                     start=self._whole(signature, first, given) if indexed else None,
+                    constant=union(
+                        [self._contributed(rule) for rule in steady if not self._is_recursive(rule)]
+                        + ([] if indexed else given)
+                    ),
                 )
 
     def _by_deltas(self, signature: Signature, rules: list[CoreRule], given: list[Plan]) -> RelationPlan:

@@ -67,6 +67,13 @@ class DuckEngine(SqlEngine):
         finally:
             self._connection.unregister("arrow_in")
 
+    def attach(self, name: str, rows: pa.RecordBatchReader) -> None:
+        """A table whose rows come from a reader, once: the next statement that reads it takes them as they come."""
+        self._connection.register(name, rows)
+
+    def detach(self, name: str) -> None:
+        self._connection.unregister(name)
+
     def define(self, name: str, statement: Statement) -> None:
         self.store(name, statement)
 
@@ -99,6 +106,13 @@ class DuckEngine(SqlEngine):
 
     def fetch(self, name: str) -> pa.Table:
         return self._connection.sql(f"SELECT * FROM {name}").to_arrow_table()
+
+    def read(self, statement: Statement) -> pa.Table:
+        self.store("read_out", statement)
+        try:
+            return self.fetch("read_out")
+        finally:
+            self.drop("read_out")
 
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         rows = self._run(f"{statement.sql} LIMIT 1", statement)

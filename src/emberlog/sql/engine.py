@@ -65,6 +65,10 @@ class SqlEngine(ABC):
         """All rows of a table."""
 
     @abstractmethod
+    def read(self, statement: Statement) -> pa.Table:
+        """All rows of a statement."""
+
+    @abstractmethod
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         """The first row of a statement, None when it has none."""
 

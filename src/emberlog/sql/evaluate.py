@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from threading import Event, Thread
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.diagnostics import EmberlogError, ExecutionError, InternalError
@@ -32,11 +33,14 @@ from emberlog.plan.logical import (
 from emberlog.plan.names import positions
 from emberlog.plan.rename import rename
 from emberlog.sql.compile import MARK_BETWEEN, MARK_END, MARK_START, Statement, compile_plan
-from emberlog.sql.complaints import no_value
+from emberlog.sql.complaints import bad_pattern, no_value
 from emberlog.sql.engine import SqlEngine
 from emberlog.stats import Meter, StratumStats
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # A statement nests as deep as its plan; past this a view gets a name in the engine, and readers nest no deeper.
 DEEPEST_VIEW = 60
@@ -131,6 +135,11 @@ class SqlEvaluator:
         """Computes rows of a relation, no more than it takes to see that they are too many."""
         return self.engine.store(name, statement, self.meter.most_rows)
 
+    def rows(self, plan: Plan | None, signature: Signature) -> pa.Table:
+        """The rows of a plan that makes rows of a relation, in this process."""
+        statement = self.empty(_types(signature)) if plan is None else self.statement(plan)
+        return self.engine.read(statement)
+
     def define(self, relation: str) -> None:
         """Gives a relation that is a view a name in the engine; nothing is computed."""
         view = self._views.pop(relation, None)
@@ -171,6 +180,10 @@ class SqlEvaluator:
         found = re.search(re.escape(MARK_START) + r"(\d+)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
         if found is None and not _is_of_engine(error):
             return InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program")
+        if found is None and (reason := pattern_trouble(str(error))) is not None:
+            wrong = bad_pattern(self.rules.values(), reason)
+            if wrong is not None:
+                return wrong
         if found is None:
             return ExecutionError(
                 f"{self.engine.place} failed: {reason_of(error)}", fix="its own error is chained to this"
@@ -219,6 +232,35 @@ def _is_of_engine(error: Exception) -> bool:
     return package in ("duckdb", "_duckdb", "pyspark", "py4j", "grpc", "pyarrow") or isinstance(
         error, OSError | MemoryError
     )
+
+
+def pattern_trouble(message: str) -> str | None:
+    """What is wrong with a regular expression, where that is what an engine complains of."""
+    in_spark = re.search(
+        r"PatternSyntaxException: ([^\n]*)|The value of parameter\(s\) `regexp`[^\n]*?: ([^\n]*)", message
+    )
+    if in_spark is not None:
+        return in_spark[1] or in_spark[2]
+    in_duckdb = re.match(rf"Invalid Input Error: ((?:{'|'.join(_RE2_TROUBLES)})[^\n]*)", message)
+    return None if in_duckdb is None else in_duckdb[1]
+
+
+# What RE2, which DuckDB uses, says of patterns.
+_RE2_TROUBLES = (
+    "invalid escape sequence",
+    "invalid character class",
+    "invalid character class range",
+    "missing ]",
+    "missing \\)",
+    "unexpected \\)",
+    "trailing \\\\",
+    "no argument for repetition operator",
+    "invalid repetition size",
+    "bad repetition operator",
+    "invalid perl operator",
+    "invalid UTF-8",
+    "invalid named capture group",
+)
 
 
 def reason_of(error: Exception) -> str:

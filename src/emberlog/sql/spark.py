@@ -1,4 +1,4 @@
-"""Spark SQL as the engine: the user's session, through the DataFrame API only.
+"""Spark SQL as the engine: the user's session, through the DataFrame API (but for cancelling jobs).
 
 A table is a temporary view with a name of this run. What is stored is cut off from its plan (`localCheckpoint`), so
 that a hundred rounds make no plan of a hundred joins, and needs no folder from the user. A table that grows by one
@@ -7,12 +7,12 @@ small part a round is kept as parts of graded sizes: eight parts of one grade be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from emberlog.sql.compile import Statement
@@ -36,6 +36,22 @@ class _Part:
         return int(log(max(self.rows or 1, 1), PARTS_OF_A_GRADE))
 
 
+class _Jobs(NamedTuple):
+    """Gives the jobs of a thread a tag, gives no more of it, cancels those that have it (from any thread)."""
+
+    add: Callable[[str], None]
+    remove: Callable[[str], None]
+    cancel: Callable[[str], object]
+
+
+def _jobs(session: Any) -> _Jobs:
+    """A classic session's own tags are of one thread each, which is busy while there is something to cancel."""
+    context = getattr(session, "sparkContext", None)  # Connect has none
+    if context is None:
+        return _Jobs(session.addTag, session.removeTag, session.interruptTag)
+    return _Jobs(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
+
+
 class SparkEngine(SqlEngine):
     place = "spark"
     lazy = True
@@ -45,6 +61,7 @@ class SparkEngine(SqlEngine):
         self.session = session
         self._prefix = f"emberlog_{uuid4().hex[:12]}_"
         self._tag = f"{self._prefix}run"
+        self._jobs = _jobs(session)
         self._tables: dict[str, list[_Part]] = {}
         self._has_float_text = False
 
@@ -140,21 +157,24 @@ class SparkEngine(SqlEngine):
     def fetch(self, name: str) -> pa.Table:
         return self.frame(name).toArrow()
 
+    def read(self, statement: Statement) -> pa.Table:
+        return self._query(statement).toArrow()
+
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         row = self._query(statement).first()
         return None if row is None else tuple(row)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        self.session.addTag(self._tag)
+        self._jobs.add(self._tag)
         try:
             yield
         finally:
             with suppress(Exception):  # Spark may be gone, which the statement told already
-                self.session.removeTag(self._tag)
+                self._jobs.remove(self._tag)
 
     def interrupt(self) -> None:
-        self.session.interruptTag(self._tag)
+        self._jobs.cancel(self._tag)
 
     def close(self) -> None:
         for name in list(self._tables):

@@ -176,7 +176,13 @@ class Terms:
 
     def _power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
         if not type.is_integer:
-            return call("power", base, exponent)
+            # A negative number has whole powers only; floats of 2^53 and more are whole, and so is infinity here.
+            large = exp.GTE(this=call("abs", exponent.copy()), expression=number(2**53))
+            rest = exp.Mod(this=exp.paren(exponent.copy()), expression=number(1))
+            positive = exp.GTE(this=base.copy(), expression=number(0))
+            return when(
+                any_of([positive, large, exp.EQ(this=rest, expression=number(0))]), call("power", base, exponent)
+            )
         one = self.dialect.convert(number(1), type.wide)
 
         def is_(value: Sql, other: int) -> Sql:

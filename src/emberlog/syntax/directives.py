@@ -7,8 +7,9 @@ from emberlog.syntax import nodes
 from emberlog.syntax.formulas import FormulaParser
 from emberlog.syntax.literals import LiteralError, read_number, read_string, write_string
 from emberlog.syntax.tokens import Token
-from emberlog.syntax.vocabulary import DIRECTIVES, QUALIFIERS, RELATION_DIRECTIVES
+from emberlog.syntax.vocabulary import COMPARISONS, DIRECTIVES, QUALIFIERS, RELATION_DIRECTIVES
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 _OptionValue = str | int | float | bool
 _SUPPORTED = "supported are " + " ".join(f".{name}" for name in sorted(DIRECTIVES))
 _NOT_A_QUALIFIER_BEFORE = frozenset({"(", "<-", ",", "="})
@@ -88,7 +89,31 @@ class DirectiveParser(FormulaParser):
         name = self.expect_name("the name of an attribute")
         self.expect(":", "`:` and a type", help=f"write `{name.text}: number`")
         type = self.type_name()
-        return nodes.Attribute(name.text, type, span=self.since(begin))
+        where: tuple[nodes.Comparison, ...] = ()
+        if self.is_word("where"):
+            self.at += 1
+            where = self.attribute_condition(name.text)
+        return nodes.Attribute(name.text, type, where, span=self.since(begin))
+
+    def attribute_condition(self, name: str) -> tuple[nodes.Comparison, ...]:
+        """After `where`: `w >= 0`, `0 <= w` or `0 <= w <= 1`, with the attribute on the left of each comparison."""
+        begin = self.at
+        help = f"a condition compares `{name}` with numbers: `{name} >= 0` or `0 <= {name} <= 1`"
+        parts: list[nodes.Term] = [self.term()]
+        signs: list[str] = []
+        while self.kind in COMPARISONS or self.at_less():
+            signs.append(self.comparison_sign())
+            parts.append(self.term())
+        found: list[nodes.Comparison] = []
+        for left, sign, right in zip(parts, signs, parts[1:], strict=False):
+            if _is_number(left):
+                left, sign, right = right, _MIRRORED.get(sign, sign), left
+            if left != nodes.Variable(name) or not _is_number(right) or sign not in _MIRRORED:
+                raise self.error("E0101", "this is not a condition on the column", self.since(begin), help)
+            found.append(nodes.Comparison(sign, left, right, span=self.since(begin)))
+        if not 1 <= len(found) <= 2:
+            raise self.error("E0101", "this is not a condition on the column", self.since(begin), help)
+        return tuple(found)
 
     def type_name(self) -> str:
         """A type: a name, or a name with sizes such as `decimal(10, 2)`."""
@@ -252,3 +277,13 @@ class DirectiveParser(FormulaParser):
             order.append(self.expect("number", "the number of a goal").text)
         self.expect(")", "`,` or `)`", opened=opening)
         return f"{version}:({','.join(order)})"
+
+
+def _is_number(term: nodes.Term) -> bool:
+    match term:
+        case nodes.Call("neg", (inner,)):
+            return _is_number(inner)
+        case nodes.Constant(value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case _:
+            return False

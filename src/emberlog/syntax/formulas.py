@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from emberlog.syntax import nodes
+from emberlog.syntax.extrema import Extremum
 from emberlog.syntax.terms import TermParser
 from emberlog.syntax.tokens import Token
-from emberlog.syntax.vocabulary import AGGREGATES, COLLECTORS, COMPARISONS, DELTAS, INFIX, INFIX_WORDS, TESTS
+from emberlog.syntax.vocabulary import AGGREGATES, COLLECTORS, COMPARISONS, DELTAS, EXTREMA, INFIX, INFIX_WORDS, TESTS
 
 # Spellings of other languages, and what is written here.
 _MISSPELT = {"==": "=", "===": "=", "=<": "<=", "=>": ">=", "=!=": "!=", "\\=": "!="}
@@ -21,6 +23,11 @@ class FormulaParser(TermParser):
 
     # Words for goals (`sort`, `limit`) that this program uses as names of relations.
     relation_words: frozenset[str] = frozenset()
+
+    @cached_property
+    def extrema(self) -> list[Extremum]:
+        """The goals `is_min` and `is_max` of the rule at hand."""
+        return []
 
     def body(self) -> nodes.Formula:
         """The bodies of a rule, after its first arrow: `a, b; :- c; {until}`, up to the `.`."""
@@ -119,6 +126,8 @@ class FormulaParser(TermParser):
             return self.about_rule(self.sort, nested)
         if name == "limit" and commas == 0 and inside in ("number", "parameter") and name not in self.relation_words:
             return self.about_rule(self.limit, nested)
+        if name in EXTREMA and inside == "(" and name not in self.relation_words:
+            return self.about_rule(self.extremum, nested)
         if name in TESTS:
             begin = self.at
             self.at += 1
@@ -201,6 +210,23 @@ class FormulaParser(TermParser):
             descends = order.text.lower() == "desc"
         self.expect(")", opened=opening)
         return nodes.Variable(variable.text, span=self.span(variable)), descends
+
+    def extremum(self) -> nodes.Formula:
+        """`is_min((X, Z), D)`: kept beside the body, until the rule's head is known to have that aggregate."""
+        begin = self.at
+        function = EXTREMA[self.advance().text]
+        opening = self.expect("(")
+        inner = self.expect("(", "the groups, in brackets")
+        groups = [self.expect_name("a variable").text]
+        while self.accept(","):
+            groups.append(self.expect_name("a variable").text)
+        self.expect(")", "`,` or `)`", opened=inner)
+        self.expect(",")
+        value = self.expect_name("the variable whose extremum it is").text
+        self.expect(")", opened=opening)
+        place = nodes.Truth(True, span=self.since(begin))
+        self.extrema.append(Extremum(function, frozenset(groups), value, place, place.span))
+        return place
 
     def limit(self) -> nodes.Formula:
         """`limit(10)`"""

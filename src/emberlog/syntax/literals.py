@@ -38,6 +38,8 @@ def read_number(text: str, negative: bool = False) -> tuple[int | float, str]:
         if math.isinf(number):
             raise LiteralError("this number is too large for a float")
         return (-number if negative else number), ""
+    if text.startswith("."):
+        raise LiteralError(f"`{text}` is not a number", f"write a digit before the point: 0{text}")
     raise LiteralError(f"`{text}` is not a number", "numbers look like 12, 5u, 0xff, 0b101, 1.5 or 1e-3")
 
 

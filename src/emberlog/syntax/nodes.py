@@ -199,8 +199,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
+    """`w: float`, or `w: float where w >= 0`. A condition has the attribute on its left and a number on its right;
+    `0 <= w <= 1` is two of them."""
+
     name: str
     type: str
+    where: tuple[Comparison, ...] = ()
     span: Span = _span()
 
 

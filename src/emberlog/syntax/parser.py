@@ -17,9 +17,10 @@ from emberlog.source import Source, Span
 from emberlog.syntax import nodes
 from emberlog.syntax.cursor import Rejected, describe
 from emberlog.syntax.directives import DirectiveParser
+from emberlog.syntax.extrema import aggregated, without
 from emberlog.syntax.facts import read_fact
 from emberlog.syntax.tokens import Token, scan
-from emberlog.syntax.vocabulary import COMPARISONS, DIRECTIVES
+from emberlog.syntax.vocabulary import COMPARISONS, DIRECTIVES, EXTREMA
 
 MAX_HEIGHT = 150
 """How high a clause's tree may be: `1 + 1 + ...` grows one level for each sign, and later stages recurse on it."""
@@ -32,7 +33,7 @@ def parse(source: Source) -> nodes.Program:
     with _no_garbage_collection():
         tokens, found = scan(source)
         parser = ProgramParser(source, tokens, bigdatalog=_declares_database(tokens))
-        parser.relation_words = frozenset(word for word in ("sort", "limit") if _names_relation(tokens, word))
+        parser.relation_words = frozenset(word for word in ("sort", "limit", *EXTREMA) if _names_relation(tokens, word))
         items = parser.program()
     _raise_any([*found, *parser.found])
     return nodes.Program(tuple(items), parser.bigdatalog, span=Span(source, 0, len(source.text)))
@@ -182,6 +183,7 @@ class ProgramParser(DirectiveParser):
 
     def rule(self) -> nodes.Rule:
         begin = self.at
+        self.extrema.clear()  # of a rule that was given up
         heads = [self.head()]
         while self.accept(","):
             heads.append(self.head())
@@ -191,9 +193,23 @@ class ProgramParser(DirectiveParser):
             body = self.body()
             expected = "`,`, `;` or `.`"
             if self.kind == "end" and self.tokens[self.at - 1].kind == ";":
-                return nodes.Rule(tuple(heads), body, span=self.since(begin))
+                return self.with_extrema(nodes.Rule(tuple(heads), body, span=self.since(begin)))
         self.end_clause(begin, expected)
-        return nodes.Rule(tuple(heads), body, span=self.since(begin))
+        return self.with_extrema(nodes.Rule(tuple(heads), body, span=self.since(begin)))
+
+    def with_extrema(self, rule: nodes.Rule) -> nodes.Rule:
+        """The rule with the aggregates that its goals `is_min` and `is_max` say."""
+        goals = list(self.extrema)
+        self.extrema.clear()
+        for goal in goals:
+            assert rule.body is not None
+            heads = tuple(aggregated(head, rule.body, goal) for head in rule.heads)
+            known = tuple(head for head in heads if head is not None)
+            if len(known) < len(heads):
+                help = "name the head's columns, or those of an atom of the head's relation: the groups, then the value"
+                raise self.error("E0110", f"`is_{goal.function}` is about nothing that the head keeps", goal.span, help)
+            rule = nodes.Rule(known, without(rule.body, goal), span=rule.span)
+        return rule
 
     def head(self) -> nodes.Atom:
         begin = self.at

@@ -34,7 +34,7 @@ def show(node: Node) -> str:
         ):
             return _item(node)
         case nodes.Attribute():
-            return f"{node.name}: {node.type}"
+            return f"{node.name}: {node.type}{_where(node)}"
         case (
             nodes.Variable()
             | nodes.Anonymous()
@@ -113,6 +113,20 @@ def _declaration(item: nodes.Declaration) -> str:
     if item.base:
         return f"database({{{signature}}})."
     return " ".join([f".decl {signature}", *item.qualifiers])
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+
+
+def _where(attribute: nodes.Attribute) -> str:
+    match attribute.where:
+        case ():
+            return ""
+        case (condition,):
+            return f" where {_formula(condition)}"
+        case (first, *rest):
+            low = f"{_term(first.right)} {_MIRRORED[first.operator]} "
+            return f" where {low}" + ", ".join(_formula(condition) for condition in rest)
 
 
 def _option(value: str | int | float | bool) -> str:

@@ -24,6 +24,9 @@ AGGREGATES = {
 # Aggregates over a body of their own: the written name and the canonical one.
 COLLECTORS = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg": "avg", "mean": "avg"}
 
+# Goals that say of a relation that only its extreme rows count, and the aggregate that says the same in a head.
+EXTREMA = {"is_min": "min", "is_max": "max"}
+
 TESTS = frozenset({"contains", "match"})
 """Functions that stand as goals."""
 

@@ -1,0 +1,262 @@
+"""Runs contestants against each other: in one process, on the same data, in turn, medians of several runs.
+
+A contestant is a name and a function from a `Task` to a `Limit`. Limits and rivals get columns in memory; `ours` goes
+through the public interface only, from Parquet files to a number of rows, and tells from `result.stats` what the
+evaluation took. Every answer is compared with that of the limit.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks import data
+from benchmarks.limits.common import Columns, Inputs, Limit
+from benchmarks.programs import Program
+from emberlog.diagnostics import EmberlogError
+
+RIVALS = ("duck", "scipy_graphs", "kit", "graphx", "frames")
+SPARK_RIVALS = ("graphx", "frames")
+
+ENOUGH = 60.0
+"""A contestant that has run so many seconds is not run again: its median is over fewer runs."""
+
+COMPARED = 5_000_000
+"""Answers with more rows are compared by their number of rows alone."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A program on data."""
+
+    program: Program
+    data: str
+    folder: Path | None = None
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        found = data.files(self.data, self.folder)
+        return {name: found[name] for name in self.program.reads}
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return data.columns(self.files, self.program.reads)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """`heavy` ones get no run that is not counted."""
+
+    name: str
+    run: Callable[[Task], Limit]
+    heavy: bool = False
+
+
+@dataclass
+class Score:
+    """What a contestant took, over all its runs, and whether its answer was right (None: it was not compared)."""
+
+    name: str
+    runs: list[Limit] = field(default_factory=list)
+    right: bool | None = None
+    error: str = ""
+
+    def of(self, figure: Callable[[Limit], float | None]) -> float | None:
+        """The median of a figure over the runs."""
+        values = [value for run in self.runs if (value := figure(run)) is not None]
+        return median(values) if values else None
+
+    @property
+    def build(self) -> float | None:
+        return self.of(lambda run: run.build)
+
+    @property
+    def seconds(self) -> float | None:
+        return self.of(lambda run: run.seconds)
+
+    @property
+    def total(self) -> float | None:
+        """Building and evaluation."""
+        return self.of(lambda run: run.total)
+
+    @property
+    def wall(self) -> float | None:
+        return self.of(lambda run: run.wall)
+
+    @property
+    def derivations(self) -> int | None:
+        return self.runs[-1].derivations if self.runs else None
+
+    @property
+    def facts(self) -> int | None:
+        return self.runs[-1].facts if self.runs else None
+
+
+# --- contestants -----------------------------------------------------------------------------------------------------
+
+
+def limit(variant: str) -> Contestant:
+    """A hand-written loop, by the name that programs know it by."""
+    return Contestant(f"limit {variant}", lambda task: task.program.evaluate(variant)(task.inputs))
+
+
+def rival(name: str) -> Contestant:
+    def run(task: Task) -> Limit:
+        found: Limit = import_module(f"benchmarks.rivals.{name}").evaluate(task.program.name, task.inputs)
+        return found
+
+    return Contestant(name, run, heavy=name not in ("scipy_graphs", "kit"))
+
+
+def rivals_of(program: str, names: tuple[str, ...] = RIVALS) -> list[str]:
+    """Those of the rivals that can do a program."""
+    return [name for name in names if program in import_module(f"benchmarks.rivals.{name}").PROGRAMS]
+
+
+def ours(workers: int, evaluator: str = "kernel", **options: object) -> Contestant:
+    """Emberlog on this machine, without Spark."""
+
+    def run(task: Task) -> Limit:
+        import emberlog
+
+        start = perf_counter()
+        engine = emberlog.Engine(executor="local", workers=workers)
+        for name, path in task.files.items():
+            engine.register(name, path)
+        result = engine.run(task.program.text, dict(task.program.params), evaluator=evaluator, **options)  # type: ignore[arg-type]
+        relation = result[task.program.result]
+        facts = relation.count()
+        wall = perf_counter() - start
+        recursive = [entry for entry in result.stats if entry.evaluator != "sql" or entry.rounds > 0]
+        made = [entry.derivations for entry in recursive if entry.derivations is not None]
+
+        def answer() -> Columns:
+            return tuple(column.to_numpy() for column in relation.to_arrow().columns)
+
+        return Limit(
+            facts,
+            sum(made) if made else None,
+            0.0,
+            sum(entry.seconds for entry in recursive),
+            answer,
+            max((entry.rounds for entry in recursive), default=0),
+            wall,
+        )
+
+    return Contestant(f"ours {workers}", run)
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def compete(
+    task: Task, contestants: list[Contestant], runs: int = 5, say: Callable[[str], None] = lambda text: None
+) -> dict[str, Score]:
+    """Every contestant `runs` times, in turn. The first one is the measure: others must give its answer."""
+    scores = {contestant.name: Score(contestant.name) for contestant in contestants}
+    expected: Columns | None = None
+    for contestant in contestants:
+        score = scores[contestant.name]
+        say(f"{task.program.name} on {task.data}: {contestant.name}")
+        first = _attempt(contestant, task, score)
+        if first is None:
+            continue
+        if contestant.heavy:
+            score.runs.append(first)
+        if expected is None:
+            expected, facts = _sorted(first), first.facts
+        else:
+            score.right = _agrees(contestant.name, task.program, expected, facts, first)
+        del first  # its rows may be a gigabyte
+    for _ in range(runs):
+        for contestant in contestants:
+            score = scores[contestant.name]
+            used = sum(run.wall or run.total for run in score.runs)
+            if not score.error and used < ENOUGH and len(score.runs) < runs:
+                _keep(score, _attempt(contestant, task, score))
+    return scores
+
+
+def _keep(score: Score, run: Limit | None) -> None:
+    """The figures of a run, without what holds its rows."""
+    if run is not None:
+        score.runs.append(
+            Limit(run.facts, run.derivations, run.build, run.seconds, _gone, rounds=run.rounds, wall=run.wall)
+        )
+
+
+def _gone() -> Columns:
+    raise AssertionError("the rows of this run were let go")
+
+
+def _attempt(contestant: Contestant, task: Task, score: Score) -> Limit | None:
+    """A run; what one contestant cannot do does not end the others."""
+    try:
+        return contestant.run(task)
+    except (EmberlogError, ImportError, MemoryError) as error:
+        score.error = f"{type(error).__name__}: {error}".splitlines()[0]
+        return None
+
+
+def _sorted(run: Limit) -> Columns:
+    if run.facts > COMPARED:
+        return ()
+    columns = run.answer()
+    order = np.lexsort(columns[::-1]) if columns else ()
+    return tuple(column[order] for column in columns)
+
+
+def _agrees(name: str, program: Program, expected: Columns, facts: int, run: Limit) -> bool | None:
+    """Whether an answer is the expected one; None where it cannot be told."""
+    if name in RIVALS and program.name in getattr(import_module(f"benchmarks.rivals.{name}"), "UNCHECKED", ()):
+        return None
+    if run.facts != facts:
+        return False
+    found = _sorted(run)
+    pairs = list(zip(expected, found, strict=True))
+    if program.tolerance is None:
+        return all(bool((one == other).all()) for one, other in pairs)
+    *keys, (one, other) = pairs
+    return all(bool((a == b).all()) for a, b in keys) and float(np.abs(one - other).sum()) <= program.tolerance
+
+
+# --- peak memory -----------------------------------------------------------------------------------------------------
+
+
+def peak_memory(task: Task, workers: int = 1, evaluator: str = "kernel") -> int | None:
+    """The most bytes that a fresh process held while it evaluated and counted."""
+    code = f"""
+import json, resource, sys
+from pathlib import Path
+from benchmarks.harness import Task, ours
+from benchmarks.programs import PROGRAMS
+folder = {str(task.folder) if task.folder else None!r}
+task = Task(PROGRAMS[{task.program.name!r}], {task.data!r}, Path(folder) if folder else None)
+task.files
+ours({workers}, {evaluator!r}).run(task)
+print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root(), env=environment())
+    return int(json.loads(done.stdout.splitlines()[-1])) if done.returncode == 0 else None
+
+
+def root() -> Path:
+    """The checkout."""
+    return Path(__file__).parents[1]
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that can import what this one can."""
+    import os
+
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(root()), str(root() / "src")])}

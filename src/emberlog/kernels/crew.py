@@ -1,0 +1,43 @@
+"""Threads that share out independent pieces of work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event, Lock
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def share(items: Sequence[Item], workers: int, work: Callable[[Item], None], look: Callable[[], None]) -> None:
+    """Does `work` on every item, each worker taking the next one when it is done with its last.
+
+    `look` is called between items, or a few times a second; what it raises, and Ctrl-C, stops the others soon.
+    """
+    if workers == 1:
+        for item in items:
+            work(item)
+            look()
+        return
+    waiting, lock, stop = list(reversed(items)), Lock(), Event()
+
+    def worker() -> None:
+        while not stop.is_set():
+            with lock:
+                if not waiting:
+                    return
+                item = waiting.pop()
+            work(item)
+
+    with ThreadPoolExecutor(workers, "emberlog-kernel") as pool:
+        running: set[Future[None]] = {pool.submit(worker) for _ in range(workers)}
+        try:
+            while running:
+                done, running = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+                look()
+        except BaseException:
+            stop.set()
+            raise

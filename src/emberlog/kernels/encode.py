@@ -1,0 +1,183 @@
+"""Between rows and arrays: dictionaries of domains, columns as numbers, and back.
+
+All encodings keep the order of values, so that ids compare as the values do.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
+from emberlog.types import INT64_MAX, INT64_MIN, Column
+
+# Integers whose range is not much larger than their number are ids as they are.
+IDS_A_ROW = 4
+IDS_ANYWAY = 1 << 16
+MOST_IDS = (1 << 31) - 2
+
+
+class Unsuited(Exception):
+    """The data have something that the kernels cannot hold; the relational evaluator takes over."""
+
+
+class Dictionary(ABC):
+    """The values of a domain, in order."""
+
+    size: int
+
+    @abstractmethod
+    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]: ...
+
+    @abstractmethod
+    def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array: ...
+
+    @abstractmethod
+    def code(self, value: Any) -> int: ...
+
+
+class Range(Dictionary):
+    """Integers from `low` on."""
+
+    def __init__(self, low: int, size: int) -> None:
+        self.low, self.size = low, size
+
+    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
+        found = _integers(values)
+        return (found - self.low if self.low else found).astype(np.uint32)
+
+    def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
+        wide = ids.astype(np.int64)
+        return pa.array(wide + self.low if self.low else wide)
+
+    def code(self, value: Any) -> int:
+        return int(value) - self.low
+
+
+class Listed(Dictionary):
+    """Any values, sorted."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+        self.size = len(values)
+
+    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
+        found = pc.index_in(values, value_set=self.values)
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.uint32)
+
+    def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
+        return self.values.take(pa.array(ids))
+
+    def code(self, value: Any) -> int:
+        return int(pc.index(self.values, pa.scalar(value, self.values.type)).as_py())
+
+
+def _integers(values: pa.Array) -> np.ndarray[Any, Any]:
+    return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def flat(column: Any) -> pa.Array:
+    """One array of a column's chunks."""
+    if isinstance(column, pa.ChunkedArray):
+        return (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        )
+    return column
+
+
+def dictionary(domain: Domain, columns: Sequence[pa.Array]) -> Dictionary:
+    """The dictionary of everything in these columns and the constants of the rules."""
+    if domain.type.kind == "number":
+        return _of_integers(columns, [int(value) for value in domain.constants])  # type: ignore[call-overload]
+    type = columns[0].type if columns else pa.string()
+    extra = [pa.array(list(domain.constants), pa.string() if type in (pa.date32(), pa.timestamp("us")) else type)]
+    if extra[0].type != type:
+        extra = [extra[0].cast(type)]
+    found = pc.unique(pa.concat_arrays([pc.unique(c.cast(type)) for c in columns] + extra))
+    return Listed(found.take(pc.sort_indices(found)))
+
+
+def _of_integers(columns: Sequence[pa.Array], constants: list[int]) -> Dictionary:
+    rows = sum(len(column) for column in columns) + len(constants)
+    if not rows:
+        return Range(0, 0)
+    ends = [pc.min_max(column) for column in columns if len(column)]
+    low = min([end["min"].as_py() for end in ends] + constants)
+    high = max([end["max"].as_py() for end in ends] + constants)
+    if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):
+        near = 0 <= low < IDS_ANYWAY
+        return Range(0 if near else low, high - (0 if near else low) + 1)
+    parts = [pc.unique(column.cast(pa.int64())) for column in columns] + [pa.array(constants, pa.int64())]
+    found = np.unique(np.concatenate([np.asarray(part.to_numpy(zero_copy_only=False)) for part in parts]))
+    return Listed(pa.array(found))
+
+
+class Encoder:
+    """Encodes the rows of one program and decodes its results."""
+
+    def __init__(self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[pa.Array]]]) -> None:
+        """`tables` has, for each relation, its columns from every place where rows come from."""
+        self.program = program
+        self.dictionaries = []
+        for domain in program.domains:
+            columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
+            found = dictionary(domain, columns)
+            if found.size > MOST_IDS:
+                raise Unsuited("more than two thousand million different values")
+            self.dictionaries.append(found)
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        return {i: max(one.size, 1) for i, one in enumerate(self.dictionaries)}
+
+    def column(self, values: pa.Array, kind: Kind) -> np.ndarray[Any, Any]:
+        match kind:
+            case Id(domain):
+                return self.dictionaries[domain].encode(values)
+            case "int":
+                found = _integers(values)
+                if found.size and (found.min() == INT64_MIN or found.max() == INT64_MAX):
+                    raise Unsuited("a number at the end of what 64 bits hold")
+                return found
+            case "float":
+                found = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+                if not np.isfinite(found).all():
+                    raise Unsuited("a float that is not finite")
+                return found
+
+    def rows(self, relation: str, columns: Sequence[pa.Array]) -> list[np.ndarray[Any, Any]]:
+        kinds = self.program.kinds(relation)
+        found = [self.column(values, kind) for values, kind in zip(columns, kinds, strict=True)]
+        # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is enough.
+        return [column if column.flags.writeable else column.copy() for column in found]
+
+    def constant(self, kind: Kind, value: object) -> Any:
+        match kind:
+            case Id(domain):
+                return np.uint32(self.dictionaries[domain].code(value))
+            case "float":
+                return np.float64(value)  # type: ignore[arg-type]
+            case _:
+                return np.int64(value)  # type: ignore[call-overload]
+
+    def decoded(
+        self, relation: str, columns: Sequence[np.ndarray[Any, Any]], described: Sequence[Column]
+    ) -> list[pa.Array]:
+        """Encoded columns as Arrow arrays."""
+        found = []
+        for values, kind in zip(columns, self.program.kinds(relation), strict=True):
+            match kind:
+                case Id(domain):
+                    found.append(self.dictionaries[domain].decode(values))
+                case "int":
+                    found.append(pa.array(values.astype(np.int64, copy=False)))
+                case "float":
+                    found.append(pa.array(values))
+        return found

@@ -1,0 +1,240 @@
+"""Evaluates a component from Arrow tables to Arrow tables: encodes, picks the way, runs it, decodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from emberlog.kernels.compose import Composed, compose
+from emberlog.kernels.encode import Encoder, Unsuited, flat
+from emberlog.kernels.indexes import is_unique
+from emberlog.kernels.iterations import End, accumulate, replace
+from emberlog.kernels.masked import MaskedRun
+from emberlog.kernels.pivoted import PivotRun
+from emberlog.kernels.pivots import Pivots, pivots
+from emberlog.kernels.program import Atom, KernelProgram
+from emberlog.kernels.rounds import run_alone, run_together
+from emberlog.kernels.run import Prepared, prepare
+from emberlog.kernels.watch import Watch
+
+Columns = list[np.ndarray[Any, Any]]
+
+MATRIX_BITS = 1 << 33  # 1 GB
+VALUE_BITS = 64
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How to evaluate, where there is a choice. `auto` is the planner's.
+
+    `decompose` off ignores pivots; `exchange` makes workers own facts and swap them each round; `storage` hash forces
+    hashed tables. `keep` are the tables whose rows are wanted; of others only the number is known afterwards.
+    """
+
+    workers: int = 1
+    decompose: bool = True
+    exchange: bool = False
+    storage: Literal["auto", "hash", "rows", "loops"] = "auto"
+    ordered: bool = True
+    keep: frozenset[str] | None = None
+    partition: Mapping[str, int] | None = None
+
+
+@dataclass
+class Evaluated:
+    """The relations of a component. `how` says in a few words how it was evaluated."""
+
+    encoder: Encoder
+    counts: dict[str, int]
+    how: str
+    rounds: int = 0
+    derivations: int = 0
+    bytes_exchanged: int = 0
+    residual: float | None = None
+    converged: bool = False  # an iteration that reached its end
+    pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a relation, piece by piece, with columns `c0`, `c1`, .."""
+        columns = self.encoder.program.signatures[name].columns
+        names = [f"c{i}" for i in range(len(columns))]
+        for piece in self.pieces(name):
+            yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, piece, columns), names)
+
+
+def evaluate(
+    program: KernelProgram,
+    statics: Mapping[str, pa.Table],
+    exits: Mapping[str, pa.Table],
+    watch: Watch,
+    choices: Choices = Choices(),  # noqa: B008 - frozen
+    starts: Mapping[str, pa.Table] | None = None,
+    end: End | None = None,
+) -> Evaluated:
+    """The fixpoint, or the end of the iteration from `starts` whose rounds have the contributions `exits` each.
+
+    Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
+    """
+    given = {"static": _flat(statics), "exit": _flat(exits), "start": _flat(starts or {})}
+    encoder = Encoder(program, _by_name(given.values()))
+    arrays, first, begin = ({n: encoder.rows(n, c) for n, c in part.items()} for part in given.values())
+    for name, columns in program.unique:
+        if not is_unique([arrays[name][spot] for spot in columns]):
+            raise Unsuited(f"a contributor has several values in `{name}`")
+    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
+    found = pivots(program) if choices.decompose and program.mode == "delta" else {}
+    chosen: Pivots = {table.name: found.get(table.name, ()) for table in program.tables}
+    composed = compose(program) if choices.storage in ("auto", "rows") else None
+    if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()))):
+        return _by_rows(composed, encoder, arrays, first, choices, watch)
+    prepared = prepare(
+        program,
+        chosen,
+        encoder,
+        arrays,
+        rows,
+        force_hash=choices.storage == "hash",
+        ordered=choices.ordered,
+        workers=choices.workers,
+    )
+    if program.mode != "delta":
+        return _iterated(prepared, encoder, first, begin, end, watch)
+    if any(chosen.values()):
+        return _by_pivots(prepared, encoder, first, choices, watch)
+    return _by_rounds(prepared, encoder, first, choices, watch)
+
+
+# --- the ways --------------------------------------------------------------------------------------------------------
+
+
+def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool) -> bool:
+    """Rows of sets beat loops over facts where there is no pivot; values need a matrix that fits."""
+    values = any(relation.kind != "set" for relation in composed.program.recursive)
+    sizes = encoder.sizes
+    bits = max(sizes[int(r.first)] * sizes[int(r.second)] for r in composed.program.recursive)
+    return not pivoted and (not values or bits * VALUE_BITS <= MATRIX_BITS)
+
+
+def _by_rows(
+    composed: Composed,
+    encoder: Encoder,
+    statics: Mapping[str, Columns],
+    exits: Mapping[str, Columns],
+    choices: Choices,
+    watch: Watch,
+) -> Evaluated:
+    from emberlog.kernels.rows.evaluate import RowsRun
+
+    def turned(name: str, columns: Columns) -> tuple[np.ndarray[Any, Any], ...]:
+        return (columns[1], columns[0], *columns[2:]) if name in composed.turned else tuple(columns)
+
+    run = RowsRun(
+        composed.program,
+        {str(domain): size for domain, size in encoder.sizes.items()},
+        {name: tuple(columns) for name, columns in statics.items()},
+        {name: turned(name, columns) for name, columns in exits.items()},
+        workers=choices.workers,
+    )
+    names = [table.name for table in encoder.program.tables]
+    delta = sum(len(columns[0]) for columns in exits.values())
+    try:
+        while delta:
+            watch.rounds([delta], sum(run.facts(name) for name in names))
+            delta = run.step()
+        watch.rounds([0], sum(run.facts(name) for name in names))
+    finally:
+        run.close()
+    return Evaluated(
+        encoder,
+        {name: run.facts(name) for name in names},
+        f"row by row, {_workers(choices.workers)}",
+        derivations=run.derivations,
+        pieces=lambda name: (list(turned(name, list(piece))) for piece in run.chunks(name)),
+    )
+
+
+def _by_pivots(
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch
+) -> Evaluated:
+    keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
+    many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
+    how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
+    kind = MaskedRun if prepared.masked else PivotRun
+    result = kind(prepared, exits, choices.workers, keep, watch).run()
+    return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
+
+
+def _by_rounds(
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch
+) -> Evaluated:
+    """Rounds by one worker, or by several that swap facts where the rules look up no facts of each other."""
+    if choices.exchange and choices.workers > 1 and _is_linear(prepared.program):
+        done = run_together(prepared, exits, choices.workers, watch)
+        how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}"
+    else:
+        done = run_alone(prepared, exits, watch)
+        how = f"rounds, {_storages(prepared)}, one worker"
+    return Evaluated(
+        encoder,
+        done.counts(),
+        how,
+        derivations=done.derivations,
+        bytes_exchanged=done.bytes_exchanged,
+        pieces=lambda name: iter([done.columns(name)]),
+    )
+
+
+def _is_linear(program: KernelProgram) -> bool:
+    """Does each rule read one fact of the component? Others need facts that another worker may have."""
+    names = {table.name for table in program.tables}
+    return all(sum(isinstance(goal, Atom) and goal.relation in names for goal in rule.body) == 1 for rule in program.rules)
+
+
+def _iterated(
+    prepared: Prepared,
+    encoder: Encoder,
+    constants: Mapping[str, Columns],
+    starts: Mapping[str, Columns],
+    end: End | None,
+    watch: Watch,
+) -> Evaluated:
+    accumulates = prepared.program.mode == "accumulate"
+    done = (accumulate if accumulates else replace)(prepared, constants, starts, end, watch)
+    return Evaluated(
+        encoder,
+        done.counts(),
+        "changes of sums are handed on (MRA)" if accumulates else "each round replaces the state",
+        derivations=done.derivations,
+        residual=done.residual,
+        converged=done.converged,
+        pieces=lambda name: iter([done.columns(name)]),
+    )
+
+
+def _storages(prepared: Prepared) -> str:
+    return f"{' and '.join(sorted({layout.storage for layout in prepared.layouts.values()}))} tables"
+
+
+def _flat(tables: Mapping[str, pa.Table]) -> dict[str, list[pa.Array]]:
+    return {name: [flat(column) for column in table.columns] for name, table in tables.items()}
+
+
+def _by_name(parts: Iterable[Mapping[str, list[pa.Array]]]) -> dict[str, list[Sequence[pa.Array]]]:
+    """The columns of each relation from every place where it has rows."""
+    found: dict[str, list[Sequence[pa.Array]]] = {}
+    for part in parts:
+        for name, columns in part.items():
+            found.setdefault(name, []).append(columns)
+    return found
+
+
+def _pivots(chosen: Pivots) -> str:
+    return ", ".join(f"{name}: {', '.join(str(p + 1) for p in spots)}" for name, spots in chosen.items())
+
+
+def _workers(number: int) -> str:
+    return "one worker" if number == 1 else f"{number} workers"

@@ -1,0 +1,120 @@
+"""Indexes over static relations: rows sorted by the columns by which they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emberlog.kernels.cache import call
+from emberlog.kernels.program import Id, Static
+from emberlog.kernels.runtime import count_keys, placed, places, scatter1, scatter2, starts
+
+INT32 = np.iinfo(np.int32)
+ROWS_A_PART = 1 << 18  # fewer are sorted sooner than a thread is started
+
+
+@dataclass(frozen=True)
+class Index:
+    """`offsets` is the range of rows of each key; `keys` are its values where they are not positions themselves."""
+
+    columns: dict[int, np.ndarray[Any, Any]]
+    offsets: np.ndarray[Any, Any] | None
+    keys: np.ndarray[Any, Any] | None
+    rows: int
+
+    @property
+    def bytes(self) -> int:
+        arrays = [*self.columns.values(), *(a for a in (self.offsets, self.keys) if a is not None)]
+        return sum(array.nbytes for array in arrays)
+
+
+def narrowed(columns: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """Integers in 32 bits where they fit: less memory to read."""
+    found = []
+    for column in columns:
+        fits = column.dtype == np.int64 and column.size and column.min() >= INT32.min and column.max() <= INT32.max
+        found.append(column.astype(np.int32) if fits else column)
+    return found
+
+
+def build(
+    static: Static,
+    bound: tuple[int, ...],
+    columns: Sequence[np.ndarray[Any, Any]],
+    needed: set[int],
+    slots: int,
+    workers: int = 1,
+) -> Index:
+    """The index of a static by its `bound` columns; of the others only the `needed` ones are kept."""
+    rows = len(columns[0]) if columns else 0
+    kept = [spot for spot in range(len(columns)) if spot in needed or spot in bound[1:]]
+    if not bound:
+        return Index({spot: columns[spot] for spot in kept}, None, None, rows)
+    first, keys = columns[bound[0]], None
+    if not isinstance(static.kinds[bound[0]], Id):
+        keys, inverse = np.unique(first.astype(np.int64), return_inverse=True)
+        first, slots = inverse.astype(np.uint32), len(keys)
+    if len(bound) == 1:
+        offsets, found = by_key(first, slots, [columns[spot] for spot in kept], workers)
+        return Index(dict(zip(kept, found, strict=True)), offsets, keys, rows)
+    order = np.lexsort([columns[spot] for spot in reversed(bound[1:])] + [first])
+    offsets, _ = by_key(first, slots, [], workers)
+    return Index({spot: np.ascontiguousarray(columns[spot][order]) for spot in kept}, offsets, keys, rows)
+
+
+def by_key(
+    keys: np.ndarray[Any, Any], slots: int, columns: Sequence[np.ndarray[Any, Any]], workers: int = 1
+) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
+    """Offsets of the rows of each key, and the columns sorted by key: a counting sort, shared among workers by rows.
+
+    Rows of one key keep their order.
+    """
+    parts = workers if len(keys) >= ROWS_A_PART * workers else 1
+    ends = [len(keys) * part // parts for part in range(parts + 1)]
+    counts = np.zeros((parts, slots), np.uint32)
+    _shared(parts, lambda part: call(count_keys, keys[ends[part] : ends[part + 1]], counts[part]))
+    offsets = call(starts, counts)
+    found = [np.empty_like(column) for column in columns]
+
+    def scatter(part: int) -> None:
+        rows = slice(ends[part], ends[part + 1])
+        match columns:
+            case []:
+                return
+            case [one]:
+                call(scatter1, keys[rows], counts[part], one[rows], found[0])
+            case [one, two]:
+                call(scatter2, keys[rows], counts[part], one[rows], two[rows], found[0], found[1])
+            case _:
+                spots = call(places, keys[rows], counts[part])
+                for column, out in zip(columns, found, strict=True):
+                    call(placed, column[rows], spots, out)
+
+    _shared(parts, scatter)
+    return offsets, found
+
+
+def _shared(parts: int, work: Callable[[int], object]) -> None:
+    """Does parts of some work side by side."""
+    if parts == 1:
+        work(0)
+        return
+    with ThreadPoolExecutor(parts, "emberlog-index") as pool:
+        for done in [pool.submit(work, part) for part in range(parts)]:
+            done.result()
+
+
+def is_unique(columns: Sequence[np.ndarray[Any, Any]]) -> bool:
+    """Does no row of these columns stand twice?"""
+    if not columns or not len(columns[0]):
+        return True
+    order = np.lexsort(columns)
+    same = np.ones(len(order) - 1, bool)
+    for column in columns:
+        ordered = column[order]
+        same &= ordered[1:] == ordered[:-1]
+    return not same.any()

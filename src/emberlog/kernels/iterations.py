@@ -1,0 +1,166 @@
+"""Iterations: `rank(i+1, ..)` from `rank(i, ..)`, until the change is small.
+
+Where a proof allows it, sums accumulate (MRA): a group's value is what came so far, beside it is what has come and not
+been handed on. The first change is what the first round would change of the start. Taking up a group adds its change
+to its value and hands multiples of it on, in whatever order. The end is reached when what waits is below the bound.
+
+Other iterations replace their state: a round computes all groups from those of the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from emberlog.kernels.cache import call
+from emberlog.kernels.rounds import waiting
+from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
+from emberlog.kernels.runtime import compared, pending_norm
+from emberlog.kernels.watch import Watch
+
+
+@dataclass(frozen=True)
+class End:
+    """`{sum[delta r] < bound}`, with `max` for sum and `<=` for `<`."""
+
+    function: Literal["sum", "max"]
+    bound: float
+    inclusive: bool = False
+
+    def reached(self, residual: float) -> bool:
+        return residual <= self.bound if self.inclusive else residual < self.bound
+
+
+@dataclass
+class Iterated:
+    """The last state; `residual` is how far it was from the one before (None where nothing measures it)."""
+
+    state: State
+    derivations: int
+    residual: float | None
+    converged: bool  # by its end; else nothing changed any more
+
+    def counts(self) -> dict[str, int]:
+        return {name: len(self.columns(name)[0]) for name in self.state.prepared.tables}
+
+    def columns(self, name: str) -> list[np.ndarray[Any, Any]]:
+        prepared = self.state.prepared
+        if prepared.program.mode == "accumulate":
+            return self.state.columns(name)
+        t, layout = prepared.tables[name], prepared.layouts[name]
+        slots = np.flatnonzero(
+            self.state.arrays[f"{t}_seen"][: None if layout.storage == "dense" else self.state.count(name)]
+        )
+        return self.state.columns_of(name, slots)
+
+
+def accumulate(
+    prepared: Prepared, constants: Mapping[str, Arrays], starts: Mapping[str, Arrays], end: End | None, watch: Watch
+) -> Iterated:
+    """Sums that hand on their changes."""
+    state = State(prepared)
+    deltas = np.zeros(1, np.int64)
+    single: dict[str, Any] = {"rank": np.uint64(0), "size": np.uint64(1), "deltas": deltas}
+    derivations = 0
+
+    def step() -> None:
+        nonlocal derivations
+        state.call(most=1, budget=1 << 62, **single)
+        derivations += state.figure("work")
+        if state.figure("fail"):
+            watch.failed(state.figure("fail"))
+
+    if any(len(columns[0]) for columns in starts.values()):
+        for name, columns in starts.items():
+            state.put(name, columns)
+        bound = state.arrays.get("bound")
+        if bound is not None:
+            bound[0] = 0.0
+        step()
+        for name, columns in starts.items():
+            value = prepared.layouts[name].table.value
+            state.put(name, [-c if i == value else c for i, c in enumerate(columns)])
+    for name, columns in constants.items():
+        state.put(name, columns)
+    residual = None
+    while True:
+        residual = _pending(state, end)
+        if end is not None and end.reached(residual):
+            return Iterated(state, derivations, residual, True)
+        if not waiting(state):
+            return Iterated(state, derivations, residual if end is not None else None, False)
+        step()
+        watch.rounds([int(deltas[0])], sum(state.count(name) for name in prepared.tables))
+
+
+def _pending(state: State, end: End | None) -> float:
+    """The size of what has not been handed on."""
+    if end is None:
+        return 0.0
+    sizes = [
+        call(pending_norm, state.arrays[f"{t}_del"], end.function == "max") for t in state.prepared.tables.values()
+    ]
+    return float(max(sizes) if end.function == "max" else sum(sizes))
+
+
+def replace(
+    prepared: Prepared, constants: Mapping[str, Arrays], starts: Mapping[str, Arrays], end: End | None, watch: Watch
+) -> Iterated:
+    """A new state each round."""
+    state = State(prepared)
+    first = {name: _folded(state, name, columns) for name, columns in starts.items()}
+    always = {name: _folded(state, name, columns) for name, columns in constants.items()}
+    for name, (slots, values) in first.items():
+        t = prepared.tables[name]
+        state.arrays[f"{t}_val"][slots] = values
+        state.arrays[f"{t}_seen"][slots] = 1
+    derivations = 0
+    while True:
+        for name, t in prepared.tables.items():
+            state.arrays[f"{t}_new"][:] = 0
+            slots, values = always[name]
+            state.arrays[f"{t}_nxt"][slots] = values
+            state.arrays[f"{t}_new"][slots] = 1
+        state.call()
+        derivations += state.figure("work")
+        if state.figure("fail"):
+            watch.failed(state.figure("fail"))
+        changed, residual, facts = 0, 0.0, 0
+        for t in prepared.tables.values():
+            arrays = state.arrays
+            state_now = (arrays[f"{t}_val"], arrays[f"{t}_seen"], arrays[f"{t}_nxt"], arrays[f"{t}_new"])
+            differ, total, largest, present = call(compared, *state_now, TOLERANCE)
+            changed += differ
+            facts += present
+            residual = max(residual, largest) if end is not None and end.function == "max" else residual + total
+            arrays[f"{t}_val"], arrays[f"{t}_nxt"] = arrays[f"{t}_nxt"], arrays[f"{t}_val"]
+            arrays[f"{t}_seen"], arrays[f"{t}_new"] = arrays[f"{t}_new"], arrays[f"{t}_seen"]
+        watch.rounds([changed], facts)
+        if changed == 0:
+            return Iterated(state, derivations, residual if end is not None else None, False)
+        if end is not None and end.reached(residual):
+            return Iterated(state, derivations, residual, True)
+
+
+def _folded(state: State, name: str, columns: Arrays) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The groups of some contributions, and their values."""
+    layout = state.prepared.layouts[name]
+    value = layout.table.value
+    assert value is not None
+    slots = state.slots(name, [columns[key] for key in layout.keys])
+    found, places = np.unique(slots, return_inverse=True)
+    values = columns[value]
+    match layout.table.fold:
+        case "sum":
+            total = np.zeros(len(found), values.dtype)
+            np.add.at(total, places, values)
+        case "min":
+            total = np.full(len(found), values.max(initial=0), values.dtype)
+            np.minimum.at(total, places, values)
+        case _:
+            total = np.full(len(found), values.min(initial=0), values.dtype)
+            np.maximum.at(total, places, values)
+    return found, total

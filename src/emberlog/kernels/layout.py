@@ -1,0 +1,90 @@
+"""How the tables and indexes of a run lie in memory.
+
+A table whose keys are ids of small domains is dense: a slot for each possible key. All others are hashed: slots are
+numbered as keys come, so that memory follows what is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from emberlog.kernels.nests import Nest, Walk
+from emberlog.kernels.pivots import Pivots
+from emberlog.kernels.program import Id, KernelProgram, Kind, Table
+
+# Slots of a dense table that no key uses cost memory: so many are allowed for each input row, and so many anyway.
+SLOTS_A_ROW = 8
+SLOTS_ANYWAY = 1 << 22
+NEAR = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """`keys` are the key positions that are stored (pivots are not), `domains` theirs; `chains` are the key positions
+    by which facts are found."""
+
+    table: Table
+    storage: Literal["dense", "hash"]
+    keys: tuple[int, ...]
+    domains: tuple[int | None, ...]
+    chains: tuple[int, ...] = ()
+    counted: bool = False  # a sum reads it: facts count when they are taken up, not before
+    small: bool = False  # a byte for each slot fits in the nearest cache
+
+    @property
+    def value_kind(self) -> Kind | None:
+        return None if self.table.value is None else self.table.kinds[self.table.value]
+
+
+def layouts(
+    program: KernelProgram,
+    pivots: Pivots,
+    nests: tuple[Nest, ...],
+    sizes: Mapping[int, int],
+    rows: int,
+    force_hash: bool = False,
+) -> dict[str, TableLayout]:
+    """The layout of every table, for domains of these sizes and so many input rows."""
+    found = {}
+    for table in program.tables:
+        keys = tuple(key for key in table.keys if key not in pivots.get(table.name, ()))
+        domains = tuple(_domain(table.kinds[key]) for key in keys)
+        slots = 1
+        for domain in domains:
+            slots *= sizes[domain] if domain is not None else 1 << 62
+        # One slot needs no hash.
+        dense = not keys or (not force_hash and slots <= max(SLOTS_ANYWAY, SLOTS_A_ROW * rows))
+        chains = _chains(table, keys, nests)
+        counted = _counted(table.name, program, nests)
+        storage: Literal["dense", "hash"] = "dense" if dense else "hash"
+        found[table.name] = TableLayout(table, storage, keys, domains, chains, counted, slots <= NEAR)
+    return found
+
+
+def _domain(kind: Kind) -> int | None:
+    return kind.domain if isinstance(kind, Id) else None
+
+
+def walk_key(walk: Walk, keys: tuple[int, ...], table: Table) -> int | None:
+    """The key position by whose chain a walk finds facts; None when all keys are known, or none."""
+    bound = [position for position in walk.bound if position in keys]
+    if len(bound) == len(keys) or not bound:
+        return None
+    return next((p for p in bound if isinstance(table.kinds[p], Id)), None)
+
+
+def _chains(table: Table, keys: tuple[int, ...], nests: tuple[Nest, ...]) -> tuple[int, ...]:
+    walks = (step for nest in nests for step in nest.steps if isinstance(step, Walk) and step.relation == table.name)
+    found = dict.fromkeys(walk_key(walk, keys, table) for walk in walks)
+    return tuple(key for key in found if key is not None)
+
+
+def _counted(name: str, program: KernelProgram, nests: tuple[Nest, ...]) -> bool:
+    for nest in nests:
+        head = program.table(nest.rule.head)
+        if head is not None and head.fold == "sum":
+            if any(isinstance(step, Walk) and step.relation == name for step in nest.steps):
+                return True
+    return False

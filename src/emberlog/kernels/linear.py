@@ -1,0 +1,86 @@
+"""Which values of a rule change while its bindings stay, and whether a contribution is a multiple of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emberlog.kernels.domains import goal_variables, variables_of
+from emberlog.kernels.program import Atom, Check, KernelProgram, KernelRule, Kind, Let
+from emberlog.syntax.nodes import Call, Constant, Term, Variable
+
+
+def moving_variables(rule: KernelRule, program: KernelProgram) -> set[str]:
+    """The variables that hold an aggregated value of the component, and those computed from one."""
+    moving: set[str] = set()
+    for goal in rule.body:
+        match goal:
+            case Atom(relation, arguments) if (table := program.table(relation)) and table.value is not None:
+                moving.update(variables_of(arguments[table.value] or Constant(0)))
+            case Let(variable, term) if not moving.isdisjoint(variables_of(term)):
+                moving.add(variable)
+            case _:
+                pass
+    return moving
+
+
+def is_multiple(rule: KernelRule, program: KernelProgram) -> bool:
+    """Is what the rule gives to a sum a multiple of the one sum that it reads, and tested by nothing?"""
+    head = program.table(rule.head)
+    assert head is not None and head.value is not None
+    moving = moving_variables(rule, program)
+    if any(isinstance(goal, Check) and not moving.isdisjoint(goal_variables(goal)) for goal in rule.body):
+        return False
+    degree: dict[str, int] = {}
+    for goal in rule.body:
+        match goal:
+            case Atom(relation, arguments) if (table := program.table(relation)) and table.value is not None:
+                value = arguments[table.value]
+                if not isinstance(value, Variable) or value.name in degree:
+                    return False
+                degree[value.name] = 1
+            case Let(variable, term):
+                found = _degree(term, degree, rule.kinds)
+                if found is None:
+                    return False
+                degree[variable] = found
+            case _:
+                pass
+    return _degree(rule.arguments[head.value], degree, rule.kinds) == 1
+
+
+def _degree(term: Term, degree: Mapping[str, int], kinds: Mapping[str, Kind]) -> int | None:
+    """0 for a term without the value, 1 for a multiple of it, None for anything else."""
+    match term:
+        case Variable(name):
+            return degree.get(name, 0)
+        case Call("to_float" | "neg", (inner,)):
+            return _degree(inner, degree, kinds)
+        case Call("+" | "-" | "*" | "/" as operator, (one, other)):
+            left, right = _degree(one, degree, kinds), _degree(other, degree, kinds)
+            if left is None or right is None:
+                return None
+            if operator in ("+", "-"):
+                return left if left == right else None
+            if operator == "*":
+                return left + right if left + right <= 1 else None
+            # A division of integers truncates: what is lost depends on the whole.
+            exact = left == 0 or _is_float(one, kinds)
+            return left if right == 0 and exact else None
+        case Call(_, arguments):
+            return 0 if all(_degree(argument, degree, kinds) == 0 for argument in arguments) else None
+        case _:
+            return 0
+
+
+def _is_float(term: Term, kinds: Mapping[str, Kind]) -> bool:
+    match term:
+        case Variable(name):
+            return kinds[name] == "float"
+        case Constant(value):
+            return isinstance(value, float)
+        case Call("to_float"):
+            return True
+        case Call(_, arguments):
+            return _is_float(arguments[0], kinds)
+        case _:
+            return False

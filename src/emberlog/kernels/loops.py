@@ -1,0 +1,534 @@
+"""The functions around the nests: rounds over all tables, and one fixpoint for each pivot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emberlog.kernels.arithmetic import Arithmetic
+from emberlog.kernels.changes import change_of, moving_of
+from emberlog.kernels.layout import TableLayout
+from emberlog.kernels.nests import Nest, Step
+from emberlog.kernels.pivots import Pivots
+from emberlog.kernels.program import Check, Id, KernelProgram, Let
+from emberlog.kernels.source import HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple, value_dtype
+from emberlog.syntax.nodes import Variable
+
+# Places in `counts`, after three for each table.
+SWEEP = 32  # of so many slots one must wait for a sweep over all of them to pay
+
+COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase")
+
+
+class Loops(Emitter):
+    def source(self) -> Source:
+        for layout in self.layouts.values():
+            self.declare(layout)
+        if self.pivoted:
+            self.each_pivot()
+        else:
+            self.rounds()
+        body = self.out.lines
+        self.out.lines, self.out.depth = [], 1
+        self.load()
+        before, self.out.lines = self.out.lines, []
+        self.save()
+        after = self.out.lines
+        names = ["counts", *self.arguments]
+        text = "\n".join([HEADER, f"\ndef run({', '.join(names)}):", *before, *body, *after]) + "\n"
+        arguments = (Array("counts", "int64"), *self.arguments.values())
+        return Source(text, arguments, self.returned(), tuple(self.constants))
+
+    def returned(self) -> tuple[str, ...]:
+        return tuple(name for name, array in self.arguments.items() if array.dimensions and name.startswith("t"))
+
+    def declare(self, layout: TableLayout) -> None:
+        t, table = self.tables[layout.table.name], layout.table
+        if layout.storage == "dense":
+            self.use(f"{t}_seen", "uint8")
+            self.use(f"{t}_log", "uint32")
+        else:
+            self.use(f"{t}_h", "int32")
+            self.use(f"{t}_k", "int64", 2)
+        if table.fold != "set":
+            self.use(f"{t}_seen", "uint8")
+            self.use(f"{t}_val", value_dtype(layout.value_kind))
+            self.use(f"{t}_q", "uint32")
+            self.use(f"{t}_r", "uint32")
+            self.use(f"{t}_worst", value_dtype(layout.value_kind), 0)
+        if table.fold == "sum":
+            self.use(f"{t}_del", value_dtype(layout.value_kind))
+        for chain in layout.chains:
+            self.use(f"{t}_x{chain}", "uint32")
+            self.use(f"{t}_y{chain}", "uint32")
+
+    def load(self) -> None:
+        """Counters become local numbers."""
+        for i, t in enumerate(self.tables.values()):
+            self.out.line(f"{t}_count, {t}_taken, {t}_next = counts[{3 * i}], counts[{3 * i + 1}], counts[{3 * i + 2}]")
+        base = 3 * len(self.tables)
+        self.out.line("fail, work = 0, 0")
+        self.out.line(f"rounds = counts[{base + 2}]")
+
+    def save(self) -> None:
+        for i, t in enumerate(self.tables.values()):
+            self.out.line(f"counts[{3 * i}], counts[{3 * i + 1}], counts[{3 * i + 2}] = {t}_count, {t}_taken, {t}_next")
+        base = 3 * len(self.tables)
+        self.out.line(f"counts[{base}], counts[{base + 1}], counts[{base + 2}] = fail, work, rounds")
+        names = self.returned()
+        self.out.line(f"return ({''.join(f'{name}, ' for name in names)})")
+
+    # --- rounds --------------------------------------------------------------------------------------------------
+
+    def rounds(self) -> None:
+        """Up to `most` rounds, until nothing waits or so much work was done; `deltas` gets the facts of each."""
+        out = self.out
+        most, budget, deltas = self.use("most", "int64", 0), self.use("budget", "int64", 0), self.use("deltas", "int64")
+        out.line("rounds = 0")
+        ordered = [layout for layout in self.layouts.values() if self.is_ordered(layout)]
+        for layout in ordered[:1]:
+            held = self.use("held_before", "int64")
+            out.line(f"held = {held}[0]")
+        with out.block(f"while rounds < {most} and fail == 0 and work < {budget}:"):
+            waiting = " + ".join([self.waiting(layout) for layout in self.layouts.values()] + ["held"] * bool(ordered))
+            with out.block(f"if {waiting} == 0:"):
+                out.line("break")
+            out.line("took = 0")
+            for layout in ordered[:1]:
+                out.line(f"least = {self.tables[layout.table.name]}_worst")
+            for layout in self.layouts.values():
+                self.take_round(layout)
+            for layout in ordered[:1]:
+                # Nothing was within the bound: it moves on to what waits.
+                width = self.use("width", value_dtype(layout.value_kind), 0)
+                with out.block("if took == 0:"):
+                    if layout.table.fold == "sum":
+                        out.line(f"bound[0] = least * {width}")
+                    else:
+                        worst = f"{self.tables[layout.table.name]}_worst"
+                        out.line(f"bound[0] = least + {width} if least < {worst} - {width} else least")
+            with out.block("if took > 0:"):
+                out.line(f"{deltas}[rounds] = took")
+                out.line("rounds += 1")
+        if ordered:
+            out.line("held_before[0] = held")
+
+    def waiting(self, layout: TableLayout) -> str:
+        t = self.tables[layout.table.name]
+        return f"({t}_count - {t}_taken)" if layout.table.fold == "set" else f"{t}_next"
+
+    def take_round(self, layout: TableLayout) -> None:
+        """Takes up every fact of a table that waits: one by one from the list, or, where many do, in a sweep over all
+        slots. A sweep reads memory in order, and takes what it finds in front of itself along."""
+        t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
+        self.use("rank", "uint64", 0), self.use("size", "uint64", 0)
+        if layout.storage == "hash" and fold == "set":
+            self.take_rows(layout, t)
+            return
+        if fold == "set":
+            out.line(f"low, high = {t}_taken, {t}_count")
+            out.line(f"{t}_taken = {t}_count")
+            source = f"{t}_log"
+        else:
+            out.line(f"low, high, {t}_next = 0, {t}_next, 0")
+            out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
+            source = f"{t}_q"
+        ordered = self.is_ordered(layout)
+        out.line(f"sweep = (high - low{' + held' if ordered else ''}) * {SWEEP} > {t}_seen.size")
+        if ordered:
+            # What a sweep held back is in no list; when few are left, they get one.
+            with out.block("if held > 0 and not sweep:"):
+                out.line("high = 0")
+                with out.block(f"for s in range(np.uint32({t}_seen.size)):"):
+                    with out.block(f"if {t}_seen[s] & {QUEUED} != 0:"):
+                        out.line(f"{t}_q[high] = s")
+                        out.line("high += 1")
+            out.line("held = 0")
+        with out.block("if sweep:"):
+            slots = f"{t}_seen.size" if layout.storage == "dense" else f"{t}_count"
+            out.line(f"low, high = 0, {slots}")
+        with out.block(f"for q in range(low, high):"):
+            out.line(f"s = np.uint32(q) if sweep else {source}[np.uint64(q)]")
+            with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
+                out.line("continue")
+            with out.block(f"if size > 1 and {self.owner(layout, t)} != rank:"):
+                if fold == "set":
+                    out.line(f"{t}_seen[s] = np.uint8({KNOWN})")
+                else:
+                    # It is still to be sent; one that a sweep finds may stand in the list already.
+                    out.line(f"{t}_r[{t}_next] = s")
+                    out.line(f"{t}_next += 1")
+                out.line("continue")
+            if self.is_ordered(layout):
+                self.hold(layout, t)
+            out.line("took += 1")
+            self.take(layout, "s")
+
+    def take_rows(self, layout: TableLayout, t: str) -> None:
+        """Hashed sets: rows in the order in which they came."""
+        out = self.out
+        out.line(f"{t}_stop = {t}_count")
+        with out.block(f"while {t}_taken < {t}_stop and fail == 0:"):
+            out.line(f"s = {t}_taken")
+            out.line(f"{t}_taken += 1")
+            out.line("took += 1")
+            with out.block(f"if size == 1 or {self.owner(layout, t)} == rank:"):
+                self.take(layout, "s")
+
+    def owner(self, layout: TableLayout, t: str) -> str:
+        if not layout.keys:
+            return "np.uint64(0)"
+        return "np.uint64(s) % size" if layout.storage == "dense" else f"np.uint64({t}_k[s, 0]) % size"
+
+    def is_ordered(self, layout: TableLayout) -> bool:
+        """Are small values taken up first? They settle, and what follows from large ones is often never looked at."""
+        table = layout.table
+        if self.program.mode == "accumulate":
+            return len(self.layouts) == 1 and layout.storage == "dense"
+        if self.pivoted or len(self.layouts) > 1 or table.fold != "min" or isinstance(layout.value_kind, Id):
+            return False
+        return any(
+            table.value is not None and nest.rule.head == table.name and nest.table == table.name
+            and not (set(nest.rule.arguments) & {Variable(name) for _, name in nest.binds if _ == table.value})
+            for nest in self.nests
+        )  # fmt: skip
+
+    def hold(self, layout: TableLayout, t: str) -> None:
+        """A value beyond the bound, or a change of a sum below it, waits for a later round."""
+        out, bound = self.out, self.use("bound", value_dtype(layout.value_kind))
+        what, beyond, better = f"{t}_val[s]", ">", "<"
+        if layout.table.fold == "sum":
+            what, beyond, better = f"abs({t}_del[s])", "<", ">"
+        with out.block(f"if {what} {beyond} {bound}[0]:"):
+            with out.block(f"if {what} {better} least:"):
+                out.line(f"least = {what}")
+            with out.block("if sweep:"):
+                out.line("held += 1")
+            with out.block("else:"):
+                out.line(f"{t}_r[{t}_next] = s")
+                out.line(f"{t}_next += 1")
+            out.line("continue")
+
+    def take(self, layout: TableLayout, slot: str) -> None:
+        """One fact: into the indexes of its table, then into every nest that starts there."""
+        t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
+        value = ""
+        if fold == "sum":
+            out.line(f"{t}_d = {t}_del[{slot}]")
+            out.line(f"{t}_del[{slot}] = 0")
+            out.line(f"{t}_old = {t}_val[{slot}]")
+            out.line(f"{t}_now = {t}_old + {t}_d")
+            if layout.value_kind != "float":
+                Arithmetic(out).overflow(f"{t}_old", f"{t}_d", f"{t}_now")
+            out.line(f"{t}_val[{slot}] = {t}_now")
+            value = f"{t}_now"
+        elif fold != "set":
+            out.line(f"{t}_now = {t}_val[{slot}]")
+            value = f"{t}_now"
+        columns = self.columns(layout, slot)
+        if fold != "set":
+            out.line(f"{t}_first = {t}_seen[{slot}] < {TAKEN}")
+            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
+        elif layout.storage == "dense" and (layout.counted or not self.pivoted):
+            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
+        self.link(layout, slot, columns)
+        for nest in self.nests:
+            if nest.table == layout.table.name:
+                self.start(nest, layout, columns, value)
+
+    def link(self, layout: TableLayout, slot: str, columns: Mapping[int, str]) -> None:
+        t, out = self.tables[layout.table.name], self.out
+        if not layout.chains:
+            return
+        if layout.table.fold != "set":
+            with out.block(f"if {t}_first:"):
+                self.links(layout, t, slot, columns)
+        else:
+            self.links(layout, t, slot, columns)
+
+    def links(self, layout: TableLayout, t: str, slot: str, columns: Mapping[int, str]) -> None:
+        for chain in layout.chains:
+            self.out.line(f"{t}_y{chain}[{slot}] = {t}_x{chain}[{columns[chain]}]")
+            self.out.line(f"{t}_x{chain}[{columns[chain]}] = np.uint32({slot} + U1)")
+
+    def start(self, nest: Nest, layout: TableLayout, columns: Mapping[int, str], value: str) -> None:
+        t, table = self.tables[layout.table.name], layout.table
+        change = change_of(nest, self.program)
+        env = dict(self.pivot_variables(nest))
+        for position, name in nest.binds:
+            now = f"{t}_d" if change == "multiple" else value
+            env[name] = now if position == table.value else columns[position]
+        match change:
+            case "whole":
+                self.nest(nest, env)
+            case "multiple":
+                # A group that is new hands on a zero too: it opens the groups that it contributes to.
+                with self.out.block(f"if {t}_d != 0 or {t}_first:"):
+                    self.nest(nest, env)
+            case "first":
+                with self.out.block(f"if {t}_first:"):
+                    self.nest(nest, env)
+            case "difference":
+                self.difference(nest, env, {**env, **self.old_values(nest, table.value, t)}, f"{t}_first")
+
+    def old_values(self, nest: Nest, value: int | None, t: str) -> dict[str, str]:
+        return {name: f"{t}_old" for position, name in nest.binds if position == value}
+
+    def difference(self, nest: Nest, env: dict[str, str], old: dict[str, str], first: str) -> None:
+        """The contribution as it is now, less what it was."""
+        moving = moving_of(nest, self.program)
+        rule, out = nest.rule, self.out
+        layout = self.layouts[rule.head]
+        fixed: list[Step] = []
+        changing: list[Check | Let] = []
+        for step in (*nest.checks, *nest.steps):
+            match step:
+                case Let(variable) if variable in moving:
+                    changing.append(step)
+                case Check(condition) if not moving.isdisjoint({*_names(step)}):
+                    changing.append(step)
+                case _:
+                    fixed.append(step)
+
+        def finish(inner: dict[str, str]) -> None:
+            value = layout.table.value
+            assert value is not None
+            kind = layout.table.kinds[value]
+            keys = [self.term(rule.arguments[key], inner, rule.kinds, layout.table.kinds[key]) for key in layout.keys]
+            now, then = out.fresh("g"), out.fresh("g")
+            total = out.fresh("g")
+            zero = "0.0" if kind == "float" else "0"
+            out.line(f"{now}, {total} = False, {zero}")
+            self.evaluated(changing, nest, {**inner, **env}, now, total, value, "")
+            out.line(f"{then} = False")
+            with out.block(f"if not {first}:"):
+                self.evaluated(changing, nest, {**inner, **old}, then, total, value, "-")
+            with out.block(f"if {now} or {then}:"):
+                out.line("work += 1")
+                self.put(layout, keys, total)
+
+        self.run(fixed, nest, env, finish)
+
+    def evaluated(
+        self, steps: list[Check | Let], nest: Nest, env: dict[str, str], flag: str, total: str, value: int, sign: str
+    ) -> None:
+        """Sets `flag` and adds to `total` if the steps that depend on the changing value let it through."""
+        out, rule = self.out, nest.rule
+        depth = out.depth
+        for step in steps:
+            if isinstance(step, Check):
+                out.line(f"if {self.condition(step, env, rule.kinds)}:")
+                out.depth += 1
+            else:
+                name = out.fresh("v")
+                out.line(f"{name} = {self.term(step.term, env, rule.kinds)}")
+                env = {**env, step.variable: name}
+        kind = self.layouts[rule.head].table.kinds[value]
+        term = self.term(rule.arguments[value], env, rule.kinds, kind)
+        out.line(f"{flag} = True")
+        out.line(f"{total} = {total} {'-' if sign else '+'} {term}")
+        out.depth = depth
+
+    # --- pivots --------------------------------------------------------------------------------------------------
+
+    def pivot_variables(self, nest: Nest) -> dict[str, str]:
+        """The variables in the pivot positions of a rule, which all its recursive atoms share."""
+        found = {}
+        for spot, position in enumerate(self.pivots.get(nest.rule.head, ())):
+            carried = nest.rule.arguments[position]
+            assert isinstance(carried, Variable)
+            found[carried.name] = f"p{spot}"
+        return found
+
+    def each_pivot(self) -> None:
+        """Fixpoints from `counts` pivot up to `last`, as long as the output has room."""
+        out, base = self.out, 3 * len(self.tables)
+        pivots = len(next(iter(self.pivots.values())))
+        last = self.use("last", "int64", 0)
+        out.line(f"pivot, phase = counts[{base + 3}], counts[{base + 5}]")
+        for t in self.tables.values():
+            out.line(f"{t}_out = np.int64(0)")
+        self.use("budget", "int64", 0)
+        out.line("deepest = rounds")
+        with out.block(f"while pivot < {last} and fail == 0:"):
+            for spot in range(pivots):
+                out.line(f"p{spot} = {self.use(f'pivot{spot}', 'uint32')}[pivot]")
+            with out.block("if phase == 0:"):
+                with out.block("if work > budget:"):
+                    out.line("break")
+                for layout in self.layouts.values():
+                    self.seed(layout)
+                self.fixpoint()
+                out.line("phase = 1")
+            with out.block(f"if {' or '.join(self.overfull(layout) for layout in self.layouts.values())}:"):
+                out.line("break")
+            for layout in self.layouts.values():
+                self.flush(layout, pivots)
+            out.line("phase = 0")
+            out.line("pivot += 1")
+        out.line("rounds = deepest")
+        out.line(f"counts[{base + 3}], counts[{base + 5}] = pivot, phase")
+        outs = ", ".join(f"{t}_out" for t in self.tables.values())
+        written = self.use("written", "int64")
+        for i, t in enumerate(self.tables.values()):
+            out.line(f"{written}[{i}] = {t}_out")
+        del outs
+
+    def seed(self, layout: TableLayout) -> None:
+        """The exit rows of this pivot."""
+        t, out, table = self.tables[layout.table.name], self.out, layout.table
+        rows = self.use(f"{t}_eo", "int64")
+        with out.block(f"for r in range({rows}[pivot], {rows}[pivot + 1]):"):
+            keys = []
+            for i, key in enumerate(layout.keys):
+                dtype = "uint32" if layout.domains[i] is not None else "int64"
+                keys.append(f"{self.use(f'{t}_e{key}', dtype)}[r]")
+            value = None
+            if table.value is not None:
+                value = f"{self.use(f'{t}_ev', value_dtype(layout.value_kind))}[r]"
+                out.line(f"x0 = {value}")
+                value = "x0"
+            self.put(layout, keys, value)
+
+    def fixpoint(self) -> None:
+        out = self.out
+        out.line("depth = 0")
+        out.line(f"delta = {' + '.join(self.waiting(layout) for layout in self.layouts.values())}")
+        with out.block("while delta > 0 and fail == 0:"):
+            for layout in self.layouts.values():
+                self.take_pivoted(layout)
+            out.line("depth += 1")
+            with out.block(f"if depth > {self.use('most', 'int64', 0)}:"):
+                out.line("fail = 2")
+            out.line(f"delta = {' + '.join(self.waiting(layout) for layout in self.layouts.values())}")
+        with out.block("if depth > deepest:"):
+            out.line("deepest = depth")
+
+    def take_pivoted(self, layout: TableLayout) -> None:
+        t, out = self.tables[layout.table.name], self.out
+        if layout.table.fold == "set":
+            out.line(f"{t}_stop = {t}_count")
+            with out.block(f"for q in range({t}_taken, {t}_stop):"):
+                if layout.storage == "dense":
+                    out.line(f"s = {t}_log[np.uint64(q)]")
+                else:
+                    out.line("s = np.int64(q)")
+                out.line(f"{t}_taken = q + 1")
+                self.take(layout, "s")
+            return
+        out.line(f"{t}_stop, {t}_next = {t}_next, 0")
+        out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
+        with out.block(f"for q in range({t}_stop):"):
+            out.line(f"s = {t}_q[q]")
+            self.take(layout, "s")
+
+    def overfull(self, layout: TableLayout) -> str:
+        t = self.tables[layout.table.name]
+        room = self.use("room", "int64", 0)
+        return f"{t}_out + {t}_count > {room}"
+
+    def flush(self, layout: TableLayout, pivots: int) -> None:
+        """The facts of this pivot go to the output, and the table is empty again."""
+        t, out, table = self.tables[layout.table.name], self.out, layout.table
+        keep = self.use("keep", "int64", 0)
+        with out.block(f"for q in range({t}_count):"):
+            if layout.storage == "dense":
+                out.line(f"s = {t}_log[q]")
+            else:
+                out.line("s = np.int64(q)")
+            with out.block(f"if {keep} != 0:"):
+                columns = self.columns(layout, "s")
+                for i, key in enumerate(layout.keys):
+                    dtype = "uint32" if layout.domains[i] is not None else "int64"
+                    out.line(f"{self.use(f'{t}_w{key}', dtype)}[{t}_out + q] = {columns[key]}")
+                if table.value is not None:
+                    kept = self.use(f"{t}_wv", value_dtype(layout.value_kind))
+                    source = f"{t}_val[s]" if table.fold != "sum" else f"{t}_val[s] + {t}_del[s]"
+                    out.line(f"{kept}[{t}_out + q] = {source}")
+            if layout.storage == "dense":
+                out.line(f"{t}_seen[s] = 0")
+            if table.fold != "set":
+                out.line(f"{t}_seen[s] = 0")
+                out.line(f"{t}_val[s] = {t}_worst")
+            if table.fold == "sum":
+                out.line(f"{t}_del[s] = 0")
+            if layout.chains:
+                columns = self.columns(layout, "s")
+                for chain in layout.chains:
+                    out.line(f"{t}_x{chain}[{columns[chain]}] = 0")
+        if layout.storage == "hash":
+            out.line(f"{t}_h[:] = 0")
+        counts = self.use(f"{t}_rows", "int64")
+        out.line(f"{counts}[pivot] = {t}_count")
+        out.line(f"{t}_out += {t}_count")
+        out.line(f"{t}_count, {t}_taken, {t}_next = 0, 0, 0")
+
+
+class States(Loops):
+    """One round of an iteration that replaces its state: every group of the state runs through the nests, and what
+    they give makes the next state."""
+
+    def declare(self, layout: TableLayout) -> None:
+        t = self.tables[layout.table.name]
+        if layout.storage == "hash":
+            self.use(f"{t}_h", "int32")
+            self.use(f"{t}_k", "int64", 2)
+        for name in ("val", "nxt"):
+            self.use(f"{t}_{name}", value_dtype(layout.value_kind))
+        for name in ("seen", "new"):
+            self.use(f"{t}_{name}", "uint8")
+
+    def grown(self, layout: TableLayout, t: str) -> list[str]:
+        return [f"{t}_{name}" for name in ("val", "nxt", "seen", "new")]
+
+    def rounds(self) -> None:
+        for layout in self.layouts.values():
+            t = self.tables[layout.table.name]
+            self.out.line(f"{t}_stop = {t}_seen.size" if layout.storage == "dense" else f"{t}_stop = {t}_count")
+        for layout in self.layouts.values():
+            t = self.tables[layout.table.name]
+            with self.out.block(f"for s in range({'np.uint32' if layout.storage == 'dense' else ''}({t}_stop)):"):
+                with self.out.block(f"if {t}_seen[s] != 0:"):
+                    columns = self.columns(layout, "s")
+                    self.out.line(f"{t}_now = {t}_val[s]")
+                    for nest in self.nests:
+                        if nest.table == layout.table.name:
+                            env = {
+                                name: f"{t}_now" if position == layout.table.value else columns[position]
+                                for position, name in nest.binds
+                            }
+                            self.nest(nest, env)
+
+    def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
+        t, out, slot = self.tables[layout.table.name], self.out, self.out.fresh("s")
+        assert value is not None
+        if layout.storage == "dense":
+            out.line(f"{slot} = {self.dense_slot(t, keys)}")
+        else:
+            spot = out.fresh("i")
+            out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
+            out.line(f"{slot} = np.int64({t}_h[{spot}]) - 1")
+            with out.block(f"if {slot} < 0:"):
+                self.new_slot(layout, t, slot, spot, keys)
+        if layout.value_kind == "float":
+            with out.block(f"if {value} != {value}:"):
+                out.line("fail = 1")
+        with out.block(f"if {t}_new[{slot}] == 0:"):
+            out.line(f"{t}_new[{slot}] = ONE")
+            out.line(f"{t}_nxt[{slot}] = {value}")
+        match layout.table.fold:
+            case "sum":
+                with out.block("else:"):
+                    total = out.fresh("d")
+                    out.line(f"{total} = {t}_nxt[{slot}] + {value}")
+                    if layout.value_kind != "float":
+                        Arithmetic(out).overflow(f"{t}_nxt[{slot}]", value, total)
+                    out.line(f"{t}_nxt[{slot}] = {total}")
+            case fold:
+                with out.block(f"elif {value} {'<' if fold == 'min' else '>'} {t}_nxt[{slot}]:"):
+                    out.line(f"{t}_nxt[{slot}] = {value}")
+
+
+def _names(check: Check) -> set[str]:
+    from emberlog.kernels.domains import goal_variables
+
+    return set(goal_variables(check))

@@ -1,0 +1,310 @@
+"""Which components the kernels can evaluate, and as what.
+
+`lower` gives the component's `KernelProgram`, or the reason why it stays with the relational evaluator. The decision
+is made from the rules alone; what depends on the data (numbers at the edge of 64 bits) is seen when it is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal as OneOf
+
+from emberlog.analysis.functions import NARROWING, type_of
+from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
+from emberlog.kernels.domains import Kinds, Reader, column, goal_variables, variables_of
+from emberlog.kernels.linear import is_multiple, moving_variables
+from emberlog.kernels.program import (
+    Atom,
+    Check,
+    Fold,
+    Goal,
+    Ineligible,
+    KernelProgram,
+    KernelRule,
+    Let,
+    Missing,
+    Static,
+    Table,
+)
+from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Comparison, Constant, Term, Test, Variable
+from emberlog.types import Type
+
+FUNCTIONS = frozenset(
+    {"+", "-", "*", "/", "%", "neg", "abs", "relu", "clip", "min", "max", "exp", "log", "sqrt", "tanh", "to_float"}
+)
+
+
+class _Unfit(Exception):
+    """A rule has something that the kernels do not know."""
+
+
+def lower(stratum: Stratum, plan: ProgramPlan) -> KernelProgram | Ineligible:
+    """The component as tables and loops, or why it is none."""
+    if stratum.evaluation == "once":
+        return Ineligible("it is not recursive")
+    if stratum.keeps_states:
+        return Ineligible("every state of the iteration is kept")
+    rules = [rule for rule in plan.rules.values() if rule.predicate in stratum.names]
+    try:
+        return _Lowering(stratum, plan.signatures, rules).program()
+    except _Unfit as unfit:
+        return Ineligible(str(unfit))
+
+
+class _Lowering:
+    def __init__(self, stratum: Stratum, signatures: Mapping[str, Signature], rules: list[CoreRule]) -> None:
+        self.stratum = stratum
+        self.inside = frozenset(stratum.names)
+        self.signatures = signatures
+        self.rules = [rule for rule in rules if self._is_recursive(rule)]
+
+    def _is_recursive(self, rule: CoreRule) -> bool:
+        return any(isinstance(literal, Match) and literal.predicate in self.inside for literal in rule.body)
+
+    def program(self) -> KernelProgram:
+        raw = [self._rule(rule) for rule in self.rules]
+        folds = {name: self._fold(name) for name in self.stratum.names}
+        statics = self._statics(raw)
+        reader = Reader(self.signatures)
+        summed = {name: value for name, (fold, value) in folds.items() if fold == "sum" and value is not None}
+        for rule in raw:
+            reader.read(rule, summed)
+        kinds = Kinds(
+            reader.classes,
+            [(name, i, c.type) for name in (*folds, *statics) for i, c in enumerate(self.signatures[name].columns)],
+            [(rule.id, name, type) for rule in self.rules for name, type in _types(rule).items()],
+        )
+        tables = tuple(Table(name, self._kinds(kinds, name), *fold) for name, fold in folds.items())
+        program = KernelProgram(
+            tables,
+            tuple(Static(name, self._kinds(kinds, name), self._unique(name)) for name in statics),
+            kinds.domains,
+            tuple(self._kinded(rule, kinds) for rule in raw),
+            self.signatures,
+            mode="delta" if self.stratum.evaluation == "delta" else "replace",
+        )
+        return self._checked(program)
+
+    # --- relations -----------------------------------------------------------------------------------------------
+
+    def _fold(self, name: str) -> tuple[Fold, int | None]:
+        aggregates = self.signatures[name].aggregates
+        if not self.signatures[name].columns:
+            raise _Unfit(f"`{name}` has no columns")
+        if not aggregates:
+            return "set", None
+        if len(aggregates) > 1:
+            raise _Unfit(f"`{name}` has several aggregates")
+        position, function = next(iter(aggregates.items()))
+        match function:
+            case "min" | "max":
+                return function, position  # type: ignore[return-value]
+            case "sum" | "count":
+                return "sum", position
+            case _:
+                raise _Unfit(f"`{name}` has the aggregate {function}")
+
+    def _statics(self, rules: list[KernelRule]) -> tuple[str, ...]:
+        names = (goal.relation for rule in rules for goal in rule.body if isinstance(goal, Atom | Missing))
+        found = tuple(name for name in dict.fromkeys(names) if name not in self.inside)
+        bare = next((name for name in found if not self.signatures[name].columns), None)
+        if bare is not None:
+            raise _Unfit(f"`{bare}` has no columns")
+        return found
+
+    def _unique(self, name: str) -> tuple[int, ...] | None:
+        signature = self.signatures[name]
+        return signature.groups if signature.aggregates else None
+
+    def _kinds(self, kinds: Kinds, name: str) -> tuple[object, ...]:  # type: ignore[override]
+        found = []
+        for position, described in enumerate(self.signatures[name].columns):
+            kind = kinds.of(column(name, position))
+            if kind is None:
+                raise _Unfit(f"it computes with the column {described.name} of `{name}`, which is {described.type}")
+            if described.type.bits != 64 and name in self.inside and kind in ("int", "float"):
+                raise _Unfit(f"the column {described.name} of `{name}` is {described.type}")
+            found.append(kind)
+        return tuple(found)
+
+    def _checked(self, program: KernelProgram) -> KernelProgram:
+        """Raises for what the loops cannot do."""
+        for table in program.tables:
+            if any(table.kinds[key] == "float" for key in table.keys):
+                raise _Unfit(f"a key of `{table.name}` is a float")
+            if program.mode == "replace" and table.fold == "set":
+                raise _Unfit("a plain relation takes part in a naive iteration")
+        for rule in program.rules:
+            self._check_rule(rule, program)
+        return replace(program, unique=tuple(_contributors(program)), mode=self._mode(program))
+
+    def _mode(self, program: KernelProgram) -> OneOf["delta", "accumulate", "replace"]:
+        """Iterations of float sums that are proved linear accumulate; others replace their state."""
+        if program.mode == "delta":
+            return "delta"
+        recursive = [[a for a in _atoms(rule) if a.relation in self.inside] for rule in program.rules]
+        if any(len(atoms) > 1 for atoms in recursive):
+            raise _Unfit("a rule of an iteration reads the last state twice")
+        if any(rule.contributor is not None for rule in program.rules):
+            raise _Unfit("a sum of an iteration names its contributors")
+        proved = self.stratum.indexed and bool(self.stratum.verdicts) and all(v.holds for v in self.stratum.verdicts)
+        sums = all(table.fold == "sum" and table.kinds[table.value or 0] == "float" for table in program.tables)
+        if not (proved and sums and all(is_multiple(rule, program) for rule in program.rules)):
+            return "replace"
+        return "accumulate"
+
+    def _check_rule(self, rule: KernelRule, program: KernelProgram) -> None:
+        head = program.table(rule.head)
+        assert head is not None
+        inside = [goal for goal in rule.body if isinstance(goal, Atom) and goal.relation in self.inside]
+        sources = [table for table in program.tables for goal in inside if goal.relation == table.name]
+        for goal in rule.body:
+            if isinstance(goal, Atom | Missing) and goal.relation not in self.inside:
+                for position, argument in enumerate(goal.arguments):
+                    if program.static(goal.relation).kinds[position] == "float" and _joins(rule, goal, argument):
+                        raise _Unfit(f"it joins `{goal.relation}` on a float")
+        if head.fold == "sum" and program.mode == "delta":
+            if any(table.fold in ("min", "max") for table in sources):
+                raise _Unfit(f"the sum of `{rule.head}` reads a minimum or maximum")
+            if len({table.name for table in sources}) < len(sources):
+                raise _Unfit(f"the sum of `{rule.head}` reads a recursive relation twice")
+            if sum(table.fold == "sum" for table in sources) > 1:
+                raise _Unfit(f"the sum of `{rule.head}` reads two recursive sums")
+
+    # --- rules ---------------------------------------------------------------------------------------------------
+
+    def _rule(self, rule: CoreRule) -> KernelRule:
+        if rule.order or rule.limit is not None:
+            raise _Unfit("a rule sorts or limits its rows")
+        arguments, contributor = [], None
+        for argument in rule.arguments:
+            match argument:
+                case Aggregate("count"):
+                    arguments.append(Constant(1))
+                case Aggregate(_, (key, value)):
+                    contributor = key
+                    arguments.append(value)
+                case Aggregate(_, (value,)):
+                    arguments.append(value)
+                case _:
+                    arguments.append(argument)
+        for term in (*arguments, *([] if contributor is None else [contributor])):
+            _known(term, rule.types)
+        body = tuple(goal for number, literal in enumerate(rule.body) for goal in _goals(rule, number, literal))
+        # An aggregated value that was matched is bound apart, so that the join is seen as what it is.
+        return KernelRule(rule.id, rule.predicate, tuple(arguments), body, {}, contributor)
+
+    def _kinded(self, rule: KernelRule, kinds: Kinds) -> KernelRule:
+        found = {}
+        names = {name for goal in rule.body for name in goal_variables(goal)}
+        names.update(name for argument in rule.arguments for name in variables_of(argument))
+        for name in sorted(names):
+            kind = kinds.of(("variable", rule.id, name))
+            if kind is None:
+                raise _Unfit(f"it computes with `{name}`, whose type the loops do not have")
+            found[name] = kind
+        return replace(rule, kinds=found)
+
+
+def _atoms(rule: KernelRule) -> list[Atom]:
+    return [goal for goal in rule.body if isinstance(goal, Atom)]
+
+
+def _types(rule: CoreRule) -> dict[str, Type]:
+    """The variables of a rule, those of computed arguments too."""
+    made = {
+        _made(number, spot): type_of(argument, rule.types)
+        for number, literal in enumerate(rule.body)
+        if isinstance(literal, Match | Absent)
+        for spot, argument in enumerate(literal.arguments)
+        if isinstance(argument, Call)
+    }
+    return {**rule.types, **made}
+
+
+def _made(number: int, spot: int) -> str:
+    return f"#{number}.{spot}"
+
+
+def _goals(rule: CoreRule, number: int, literal: Literal) -> Iterator[Goal]:
+    match literal:
+        case Match(predicate, arguments) | Absent(predicate, arguments):
+            plain: list[Term | None] = []
+            for spot, argument in enumerate(arguments):
+                match argument:
+                    case Anonymous():
+                        plain.append(None)
+                    case Call():
+                        _known(argument, rule.types)
+                        yield Let(_made(number, spot), argument)
+                        plain.append(Variable(_made(number, spot)))
+                    case _:
+                        plain.append(argument)
+            kind = Atom if isinstance(literal, Match) else Missing
+            yield kind(predicate, tuple(plain))
+        case Filter(Test()):
+            raise _Unfit("a rule tests text")
+        case Filter(condition):
+            assert isinstance(condition, Comparison)
+            _known(condition.left, rule.types)
+            _known(condition.right, rule.types)
+            yield Check(condition)
+        case Bind(variable, term):
+            _known(term, rule.types)
+            yield Let(variable, term)
+        case Spread():
+            raise _Unfit("a rule has a range")
+        case Gather():
+            raise _Unfit("a recursive rule has an aggregate in its body")
+
+
+def _known(term: Term, types: Mapping[str, Type]) -> None:
+    """Raises for a function that the loops do not have."""
+    match term:
+        case Call(function, arguments):
+            if function in NARROWING:
+                raise _Unfit(f"a value is narrowed to {function}")
+            if function not in FUNCTIONS:
+                raise _Unfit(f"it calls `{function}`")
+            if any(type_of(argument, types).wide.kind not in ("number", "float") for argument in arguments):
+                raise _Unfit(f"it computes with values that are neither numbers nor floats (`{function}`)")
+            for argument in arguments:
+                _known(argument, types)
+        case _:
+            return
+
+
+def _joins(rule: KernelRule, goal: Atom | Missing, argument: Term | None) -> bool:
+    """Is this argument bound elsewhere, so that a row is found by it?"""
+    if isinstance(argument, Variable):
+        others = [other for other in rule.body if other is not goal]
+        return any(argument.name in goal_variables(other) and not isinstance(other, Check) for other in others) and (
+            any(argument.name in goal_variables(o) for o in others if isinstance(o, Atom | Missing))
+            or any(isinstance(o, Let) and o.variable == argument.name for o in others)
+        )
+    return argument is not None
+
+
+def _contributors(program: KernelProgram) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """For `sum<(K,V)>`: what must determine the rows of a static, so that a contributor has one value at a time."""
+    for rule in program.rules:
+        if rule.contributor is None:
+            continue
+        head = program.table(rule.head)
+        assert head is not None
+        moving = moving_variables(rule, program)
+        named = set(variables_of(rule.contributor))
+        named.update(name for key in head.keys for name in variables_of(rule.arguments[key]))
+        free = {name for goal in rule.body for name in goal_variables(goal)} - moving - named
+        held = [goal for goal in rule.body if isinstance(goal, Atom) and not free.isdisjoint(goal_variables(goal))]
+        if any(isinstance(goal, Let) and goal.variable in free for goal in rule.body) or len(held) > 1:
+            raise _Unfit(f"the contributor of the sum of `{rule.head}` does not name one binding")
+        if held and held[0].relation in {table.name for table in program.tables}:
+            raise _Unfit(f"the contributor of the sum of `{rule.head}` does not name one binding")
+        for goal in held:
+            known = (
+                spot for spot, arg in enumerate(goal.arguments) if arg is None or free.isdisjoint(variables_of(arg))
+            )
+            yield goal.relation, tuple(known)

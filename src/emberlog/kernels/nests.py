@@ -1,0 +1,195 @@
+"""Rules as nests of loops: what is found by what, in which order.
+
+A rule with n recursive atoms has n nests. Each starts from a fact of one of them; the others are found through
+indexes. In a nest a condition stands as far out as its variables allow, then atoms all of whose columns are known,
+then those of which one row is known to match, then the others in the order of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from emberlog.kernels.domains import goal_variables, variables_of
+from emberlog.kernels.pivots import Pivots
+from emberlog.kernels.program import Atom, Check, Goal, KernelProgram, KernelRule, Let, Missing
+from emberlog.syntax.nodes import Comparison, Constant, Term, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The rows of a static in which the columns `bound` have the values of `terms`; `binds` are read from each.
+
+    With `exists` one row is enough; with `absent` there must be none.
+    """
+
+    relation: str
+    bound: tuple[int, ...]
+    terms: tuple[Term, ...]
+    binds: tuple[tuple[int, str], ...]
+    exists: bool = False
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The facts of a table in which the columns `bound` have the values of `terms`."""
+
+    relation: str
+    bound: tuple[int, ...]
+    terms: tuple[Term, ...]
+    binds: tuple[tuple[int, str], ...]
+
+
+Step: TypeAlias = Probe | Walk | Check | Let
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The loops of a rule that start from a fact of `table`, whose columns `binds` are read."""
+
+    rule: KernelRule
+    table: str
+    binds: tuple[tuple[int, str], ...]
+    checks: tuple[Check, ...]
+    steps: tuple[Step, ...]
+
+
+def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
+    """Every nest of the program. The variables in pivot positions are known from the start."""
+    return tuple(
+        _nest(rule, spot, program, pivots)
+        for rule in program.rules
+        for spot, goal in enumerate(rule.body)
+        if isinstance(goal, Atom) and program.table(goal.relation) is not None
+    )
+
+
+def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -> Nest:
+    start = rule.body[spot]
+    assert isinstance(start, Atom)
+    head = program.table(rule.head)
+    assert head is not None
+    order = _Order(rule, spot, program, once=head.fold == "sum")
+    pivoted = pivots.get(start.relation, ())
+    order.known.update(name for p in pivoted for name in variables_of(start.arguments[p] or Constant(0)))
+    read = Atom(start.relation, tuple(None if p in pivoted else a for p, a in enumerate(start.arguments)))
+    binds, checks = order.read(read)
+    rest = [goal for i, goal in enumerate(rule.body) if i != spot]
+    return Nest(rule, start.relation, binds, checks, order.steps(rest))
+
+
+class _Order:
+    """Orders the goals of the nest that starts from goal number `spot`. `once` says that each binding counts, so that
+    none may be skipped."""
+
+    def __init__(self, rule: KernelRule, spot: int, program: KernelProgram, once: bool) -> None:
+        self.rule = rule
+        self.spot = spot
+        self.program = program
+        self.once = once
+        self.known: set[str] = set()
+        self.fresh = 0
+
+    def read(self, atom: Atom) -> tuple[tuple[tuple[int, str], ...], tuple[Check, ...]]:
+        """The columns of an atom that give new variables, and what the others must equal."""
+        binds: list[tuple[int, str]] = []
+        checks: list[Check] = []
+        for position, argument in enumerate(atom.arguments):
+            match argument:
+                case None:
+                    continue
+                case Variable(name) if name not in self.known:
+                    self.known.add(name)
+                    binds.append((position, name))
+                case _:
+                    name = self._extra(atom, position)
+                    binds.append((position, name))
+                    checks.append(Check(Comparison("=", Variable(name), argument)))
+        return tuple(binds), tuple(checks)
+
+    def _extra(self, atom: Atom, position: int) -> str:
+        """A variable for a column that is compared with what is known already."""
+        name = f"@{self.spot}.{self.fresh}"  # the nests of a rule share its kinds
+        self.fresh += 1
+        kinds = self.rule.kinds
+        assert isinstance(kinds, dict)
+        kinds[name] = self.program.kinds(atom.relation)[position]
+        self.known.add(name)
+        return name
+
+    def steps(self, goals: list[Goal]) -> tuple[Step, ...]:
+        waiting = list(goals)
+        found: list[Step] = []
+        while waiting:
+            goal = next((goal for goal in waiting if self._is_ready(goal)), None) or self._best(waiting)
+            waiting.remove(goal)
+            found += self._step(goal, waiting)
+        return tuple(found)
+
+    def _is_ready(self, goal: Goal) -> bool:
+        match goal:
+            case Check() | Missing():
+                return self.known.issuperset(goal_variables(goal))
+            case Let(_, term):
+                return self.known.issuperset(variables_of(term))
+            case Atom():
+                return all(a is None or self.known.issuperset(variables_of(a)) for a in goal.arguments) and any(
+                    a is not None for a in goal.arguments
+                )
+
+    def _best(self, waiting: list[Goal]) -> Goal:
+        atoms = [goal for goal in waiting if isinstance(goal, Atom)]
+        return max(atoms, key=lambda atom: (*self._promise(atom), -waiting.index(atom)))
+
+    def _promise(self, atom: Atom) -> tuple[bool, bool]:
+        bound = self._bound(atom)
+        unique = None if self.program.table(atom.relation) else self.program.static(atom.relation).unique
+        return unique is not None and set(unique) <= set(bound), bool(bound)
+
+    def _bound(self, atom: Atom) -> tuple[int, ...]:
+        return tuple(
+            position
+            for position, argument in enumerate(atom.arguments)
+            if argument is not None and self.known.issuperset(variables_of(argument))
+        )
+
+    def _step(self, goal: Goal, later: list[Goal]) -> Iterable[Step]:
+        match goal:
+            case Check():
+                return [goal]
+            case Let(variable, term):
+                if variable in self.known:
+                    return [Check(Comparison("=", Variable(variable), term))]
+                self.known.add(variable)
+                return [goal]
+            case Missing(relation, arguments):
+                terms = {position: argument for position, argument in enumerate(arguments) if argument is not None}
+                return [Probe(relation, tuple(terms), tuple(terms.values()), (), absent=True)]
+            case Atom():
+                return self._found(goal, later)
+
+    def _found(self, atom: Atom, later: list[Goal]) -> Iterable[Step]:
+        table = self.program.table(atom.relation)
+        bound = tuple(p for p in self._bound(atom) if table is None or p != table.value)
+        terms = tuple(argument for p in bound if (argument := atom.arguments[p]) is not None)
+        rest = Atom(atom.relation, tuple(None if p in bound else a for p, a in enumerate(atom.arguments)))
+        needed = self._needed(later)
+        binds, checks = self.read(rest)
+        if table is not None:
+            return [Walk(atom.relation, bound, terms, binds), *checks]
+        used = tuple((p, name) for p, name in binds if name in needed or checks)
+        return [Probe(atom.relation, bound, terms, used, exists=not used and not self.once), *checks]
+
+    def _needed(self, later: list[Goal]) -> set[str]:
+        """The variables that the goals after this one, or the head, read."""
+        names = {name for goal in later for name in goal_variables(goal)}
+        names.update(name for argument in self.rule.arguments for name in variables_of(argument))
+        return names
+
+
+def index_orders(nests: Iterable[Nest]) -> Mapping[tuple[str, tuple[int, ...]], None]:
+    """The static indexes that the nests need: a relation and the columns by which rows are found."""
+    probes = (step for nest in nests for step in nest.steps if isinstance(step, Probe))
+    return dict.fromkeys((probe.relation, probe.bound) for probe in probes)

@@ -1,0 +1,51 @@
+"""Pivots: argument positions that every recursive rule hands on unchanged.
+
+A pivot set has a list of positions for each table such that, in every recursive rule, the head and every recursive
+atom carry the same variables there, in the same order. Facts with different values there never meet, so that the
+fixpoint falls apart into one for each value. Found as the largest such set: a position of the first table is tried
+together with each combination that rules force on the other tables.
+"""
+
+from __future__ import annotations
+
+from emberlog.kernels.program import Atom, Id, KernelProgram
+from emberlog.syntax.nodes import Variable
+
+Pivots = dict[str, tuple[int, ...]]
+
+
+def pivots(program: KernelProgram) -> Pivots:
+    """The positions of each table's pivot columns; empty tuples where there are none."""
+    found: list[dict[str, int]] = []
+    first = program.tables[0]
+    for position in first.keys:
+        if isinstance(first.kinds[position], Id):
+            for candidate in _grown(program, {first.name: position}):
+                if all(candidate[name] != other[name] for other in found for name in candidate):
+                    found.append(candidate)
+                    break
+    return {table.name: tuple(one[table.name] for one in found) for table in program.tables}
+
+
+def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int]]:
+    """Every assignment of one position to each table that contains `chosen` and that all rules keep."""
+    for rule in program.rules:
+        atoms = [goal for goal in rule.body if isinstance(goal, Atom) and program.table(goal.relation)]
+        places = [(rule.head, rule.arguments), *((atom.relation, atom.arguments) for atom in atoms)]
+        known = [(name, arguments) for name, arguments in places if name in chosen]
+        if not known:
+            continue
+        name, arguments = known[0]
+        carried = arguments[chosen[name]]
+        if not isinstance(carried, Variable):
+            return []
+        for name, arguments in places:
+            if name in chosen:
+                if arguments[chosen[name]] != carried:
+                    return []
+            else:
+                table = program.table(name)
+                assert table is not None
+                spots = [spot for spot in table.keys if arguments[spot] == carried]
+                return [more for spot in spots for more in _grown(program, {**chosen, name: spot})]
+    return [chosen] if len(chosen) == len(program.tables) else []

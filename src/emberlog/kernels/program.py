@@ -1,0 +1,148 @@
+"""A recursive component as the kernels see it: tables, statics, rules over variables of known kinds.
+
+Values are of three kinds. An `Id` is a position in the sorted dictionary of a domain: columns that are only matched,
+copied and compared share one. `int` and `float` are plain 64-bit numbers, for what is computed with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from emberlog.analysis.program import Signature
+from emberlog.syntax.nodes import Comparison, Term
+from emberlog.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """A position in the dictionary of domain number `domain`."""
+
+    domain: int
+
+
+Kind: TypeAlias = Id | Literal["int", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The values that some columns share. `constants` are those of the rules; they are in the dictionary too."""
+
+    type: Type
+    columns: tuple[tuple[str, int], ...]  # of relations, tables and statics
+    constants: tuple[object, ...] = ()
+
+
+Fold: TypeAlias = Literal["set", "min", "max", "sum"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A recursive relation. `value` is the position of the aggregated column; the others are its keys.
+
+    A count is a sum of ones.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...]
+    fold: Fold = "set"
+    value: int | None = None
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        return tuple(i for i in range(len(self.kinds)) if i != self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A relation of a lower stratum. `unique` are positions that determine the others, where that is known."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    unique: tuple[int, ...] | None = None
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+# Arguments of atoms are variables or constants; what is computed is bound by a `Let` before.
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A positive atom of a table or a static. An argument None is not read."""
+
+    relation: str
+    arguments: tuple[Term | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No row of a static matches."""
+
+    relation: str
+    arguments: tuple[Term | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    condition: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    variable: str
+    term: Term
+
+
+Goal: TypeAlias = Atom | Missing | Check | Let
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRule:
+    """`head(arguments) <- body`; for an aggregated column the argument is the value that goes in.
+
+    `contributor` is the key of `sum<(K,V)>`. `kinds` has every variable.
+    """
+
+    id: int
+    head: str
+    arguments: tuple[Term, ...]
+    body: tuple[Goal, ...]
+    kinds: Mapping[str, Kind] = field(compare=False, repr=False)
+    contributor: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProgram:
+    """A component that the kernels can evaluate.
+
+    `rules` are the recursive ones; what the others give is computed by the relational evaluator (`exits`). `delta`
+    programs take up what is new. Iterations have two ways: `accumulate` hands on what sums change by, which a proof
+    allows; `replace` computes a new state from the last one. `unique` are (static, columns) that must determine the static's rows for
+    `sum<(K,V)>` to be a plain sum: checked against the data.
+    """
+
+    tables: tuple[Table, ...]
+    statics: tuple[Static, ...]
+    domains: tuple[Domain, ...]
+    rules: tuple[KernelRule, ...]
+    signatures: Mapping[str, Signature] = field(compare=False, repr=False)
+    mode: Literal["delta", "accumulate", "replace"] = "delta"
+    unique: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    def table(self, name: str) -> Table | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    def static(self, name: str) -> Static:
+        return next(static for static in self.statics if static.name == name)
+
+    def kinds(self, relation: str) -> tuple[Kind, ...]:
+        table = self.table(relation)
+        return table.kinds if table is not None else self.static(relation).kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Ineligible:
+    """Why a component is left to the relational evaluator."""
+
+    reason: str

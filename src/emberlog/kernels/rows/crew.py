@@ -1,0 +1,58 @@
+"""Workers that share a piece of work: threads that claim parts of it until none is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Lock
+
+PARTS = 16
+"""Parts for each worker: enough for the last one to be small, even where rows are very unequal."""
+
+
+class Crew:
+    """`size` workers; the caller is one of them. Kernels release the global lock, so they run side by side."""
+
+    def __init__(self, size: int) -> None:
+        self.size = max(size, 1)
+        self._threads: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+            self._threads = None
+
+    def share(self, count: int, work: Callable[[int, int, int], None], *, least: int = 1) -> None:
+        """Call `work(worker, begin, end)` until all of `count` is done, in parts of at least `least`.
+
+        What one worker raises is raised here, after all have stopped.
+        """
+        part = max(least, -(-count // (self.size * PARTS)), 1)
+        if self.size == 1 or count <= part:
+            if count:
+                work(0, 0, count)
+            return
+        lock = Lock()
+        claimed = 0
+
+        def loop(worker: int) -> None:
+            nonlocal claimed
+            while True:
+                with lock:
+                    begin = claimed
+                    claimed = min(begin + part, count)
+                if begin >= count:
+                    return
+                work(worker, begin, min(begin + part, count))
+
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.size - 1, thread_name_prefix="rows")
+        others = [self._threads.submit(loop, worker) for worker in range(1, self.size)]
+        try:
+            loop(0)
+        finally:
+            with lock:
+                claimed = count
+            wait(others)
+        for other in others:
+            other.result()

@@ -1,0 +1,61 @@
+"""Which rules run in which turn, over which deltas, and what must be kept for them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from emberlog.kernels.rows.program import Composition, RowsProgram, Side
+
+ByColumn: TypeAlias = Literal["full", "delta", ""]
+"""What rules read of a relation from its second to its first column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A rule with the side that is read as a delta; the other side is read in full."""
+
+    rule: Composition
+    delta: int  # 0 left, 1 right
+
+
+def terms_of(program: RowsProgram, head: str) -> tuple[Term, ...]:
+    recursive = {relation.name for relation in program.recursive}
+    return tuple(
+        Term(rule, place)
+        for rule in program.rules
+        for place, side in enumerate(rule.sides())
+        if rule.head == head and side.relation in recursive
+    )
+
+
+def by_column(program: RowsProgram) -> Mapping[str, ByColumn]:
+    """What rules read of each recursive relation from its second to its first column: "full", "delta" or nothing."""
+    needs: dict[str, ByColumn] = {relation.name: "" for relation in program.recursive}
+
+    def need(side: Side, what: ByColumn) -> None:
+        if side.flipped and needs.get(side.relation, "full") != "full":
+            needs[side.relation] = what
+
+    for rule in program.rules:
+        for side in rule.sides():
+            need(side, "delta")
+        if rule.right is not None and rule.right.relation in needs:
+            need(rule.left, "full")
+            need(Side(rule.left.relation, not rule.left.flipped), "full")
+        if rule.right is not None and rule.left.relation in needs:
+            need(rule.right, "full")
+    return needs
+
+
+def order_of(program: RowsProgram, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The relations in an order in which facts travel far in one round: readers after what they read.
+
+    The roots are those with exit facts; they come first.
+    """
+    order = list(roots)
+    for name in order:
+        readers = (rule.head for rule in program.rules if any(side.relation == name for side in rule.sides()))
+        order.extend(head for head in dict.fromkeys(readers) if head not in order)
+    return (*order, *(relation.name for relation in program.recursive if relation.name not in order))

@@ -1,0 +1,190 @@
+"""What relations of a run have in common: static ones, and recursive ones with their deltas."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
+from emberlog.kernels.rows.layout import Ids, Values, View, grouped, words_of
+from emberlog.kernels.rows.program import Kind, RowRelation, ValueType
+from emberlog.kernels.rows.values import dtype_of, kept
+
+SHARED = 1 << 13
+"""Facts below which a piece of work is not shared: waking the others would take longer."""
+
+
+class StaticRows:
+    """A relation that does not change, by its first or its second column; each is made when first asked for."""
+
+    def __init__(self, pairs: tuple[Ids, Ids], domains: tuple[int, int]) -> None:
+        self._pairs, self._domains = pairs, domains
+        self._distinct = True
+        self._views: dict[bool, View] = {}
+        self.facts = len(pairs[0])
+
+    def view(self, flipped: bool) -> View:
+        if flipped not in self._views:
+            (keys, values), (domain, width) = self._pairs, self._domains
+            if flipped:
+                keys, values, domain, width = values, keys, width, domain
+            self._views[flipped] = grouped(keys, values, domain, width, distinct=self._distinct)
+        return self._views[flipped]
+
+    def columns(self, flipped: bool) -> tuple[Ids, Ids]:
+        """The pairs, from first to second or back."""
+        return self._pairs[::-1] if flipped else self._pairs
+
+    @property
+    def bytes(self) -> int:
+        return sum(view.meta.nbytes + view.items.nbytes for view in self._views.values())
+
+
+class StaticValues(StaticRows):
+    """A static relation with a value for each pair, or with none (zeros, which nobody asks for)."""
+
+    def __init__(
+        self, pairs: tuple[Ids, Ids], domains: tuple[int, int], values: Values | None, kind: Kind, value: ValueType
+    ) -> None:
+        super().__init__(pairs, domains)
+        self._distinct = False  # a pair may have several values
+        dtype = dtype_of(value)
+        self._given = kept(values, kind, value) if values is not None else np.zeros(self.facts, dtype)
+
+    def view(self, flipped: bool) -> View:
+        known = flipped in self._views
+        view = super().view(flipped)
+        if not known:
+            places = np.arange(self.facts, dtype=np.int32)
+            keys, domain = self._pairs[flipped], self._domains[flipped]
+            view.values = self._given[grouped(keys, places, domain, max(self.facts, 1), distinct=False).items]
+        return view
+
+    def widest(self) -> float:
+        """The largest absolute value."""
+        return float(np.abs(self._given).max()) if self.facts else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One join of rows: for each of `xs`, its left row with right rows, or for a `copy` the right row of x itself.
+
+    `op` makes the value, if the head has one. `weight` facts say whether sharing the work pays. `alone` forbids it.
+    """
+
+    xs: Ids
+    left: View
+    right: View
+    copy: bool = False
+    irreflexive: bool = False
+    op: int = 0
+    weight: int = 0
+    alone: bool = False
+
+    @property
+    def least(self) -> int:
+        """The rows that a worker claims at least."""
+        return 1 if self.weight >= SHARED and not self.alone else max(len(self.xs), 1)
+
+
+class Rows(ABC):
+    """A recursive relation: its full rows, the facts of its last turn, and both by columns where rules read them so."""
+
+    def __init__(self, relation: RowRelation, domains: tuple[int, int], crew: Crew) -> None:
+        self.relation, self.crew = relation, crew
+        self.first, self.second = domains
+        self.words = words_of(self.second)
+        self.metas, self.tall = Metas(self.first), Metas(self.second)
+        dtype = None if relation.kind == "set" else dtype_of(relation.value)
+        self.buffers = [Buffer(self.words, dtype) for _ in range(crew.size)]
+        self.delta = gathered(self.buffers, self.metas)
+        self.facts = 0
+        self._turned: Delta | None = None
+        self._found: list[Delta] = []
+        self._waiting: Waiting | None = None
+        self._gate: Gate | None = None
+
+    def wait(self, ranks: Ids, gate: Gate) -> None:
+        """From now on rows wait until the gate is at their rank."""
+        self._waiting, self._gate = Waiting(ranks), gate
+
+    @abstractmethod
+    def join(self, join: Join) -> int:
+        """Join rows, take in what is new or better; the number of derivations."""
+
+    @abstractmethod
+    def full(self, flipped: bool) -> View:
+        """All facts, by the first column or, `flipped`, by the second."""
+
+    @abstractmethod
+    def turned(self, delta: Delta) -> Delta:
+        """A delta by columns."""
+
+    @abstractmethod
+    def chunks(self, rows: int) -> Iterator[tuple[np.ndarray, ...]]:
+        """The facts as columns, in pieces of about `rows` facts."""
+
+    @property
+    @abstractmethod
+    def stored(self) -> int:
+        """The bytes of the full rows."""
+
+    @property
+    def bytes(self) -> int:
+        waiting = self._waiting.bytes if self._waiting is not None else 0
+        return self.stored + self.delta.bytes + sum(found.bytes for found in self._found) + waiting
+
+    @property
+    def busy(self) -> bool:
+        """Are there facts that rules have not been applied to?"""
+        return bool(self.delta.facts or self._waiting)
+
+    def changed(self, flipped: bool) -> Delta:
+        """The facts of the last turn."""
+        if not flipped:
+            return self.delta
+        if self._turned is None:
+            self._turned = self.turned(self.delta)
+        return self._turned
+
+    def take(self, found: Delta) -> None:
+        """Note facts that were found in this turn and are in the full rows."""
+        if found.facts:
+            self._found.append(found)
+        else:
+            self.metas.give(found)
+
+    def turn(self) -> int:
+        """The turn ends: what was found becomes the delta, or waits; the number of facts found."""
+        if self._turned is not None:
+            self.tall.give(self._turned)
+            self._turned = None
+        self.metas.give(self.delta)
+        facts = sum(found.facts for found in self._found)
+        found, self._found = self._found, []
+        self.delta = self._released(found) if self._waiting is not None else self._together(found)
+        return facts
+
+    def _together(self, found: list[Delta]) -> Delta:
+        """Deltas as one; their metas are given back."""
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return gathered(self.buffers, self.metas)
+        delta = together([packed(one, one.xs) for one in found], self.words, self.metas)
+        for one in found:
+            self.metas.give(one)
+        return delta
+
+    def _released(self, found: list[Delta]) -> Delta:
+        """Of what was found or waits, what is due."""
+        assert self._waiting is not None and self._gate is not None
+        for one in found:
+            self._waiting.add(one, self._gate)
+            self.metas.give(one)
+        due = self._waiting.due(self._gate)
+        return together(due, self.words, self.metas) if due else gathered(self.buffers, self.metas)

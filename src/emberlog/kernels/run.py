@@ -1,0 +1,320 @@
+"""One evaluation of a component by compiled loops: arguments, rounds, results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emberlog.kernels import loops
+from emberlog.kernels.cache import call, compiled
+from emberlog.kernels.encode import Encoder, Unsuited
+from emberlog.kernels.indexes import build, narrowed
+from emberlog.kernels.layout import TableLayout, layouts
+from emberlog.kernels.domains import variables_of
+from emberlog.kernels.masks import WORDS, Masks, is_maskable
+from emberlog.kernels.nests import Nest, Probe, index_orders, nests
+from emberlog.kernels.pivots import Pivots
+from emberlog.kernels.program import Atom, Id, KernelProgram, Let
+from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
+from emberlog.kernels.source import Source, value_dtype
+from emberlog.syntax.nodes import Variable
+
+Arrays = Sequence[np.ndarray[Any, Any]]
+TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
+FIRST_SLOTS = 1 << 10
+LARGE = 0.1  # of the changes of sums those go first that are at least this part of the largest
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the workers of a run share: the compiled loops, the static indexes, the constants."""
+
+    program: KernelProgram
+    pivots: Pivots
+    layouts: dict[str, TableLayout]
+    source: Source
+    function: Any
+    shared: dict[str, Any]
+    sizes: Mapping[int, int]
+    width: float | None = None  # how far values that are taken up together may lie apart; None: no order
+    masked: bool = False  # many pivots at once
+
+    @property
+    def tables(self) -> dict[str, str]:
+        return {table.name: f"t{i}" for i, table in enumerate(self.program.tables)}
+
+
+def prepare(
+    program: KernelProgram,
+    pivots: Pivots,
+    encoder: Encoder,
+    statics: Mapping[str, Arrays],
+    rows: int,
+    force_hash: bool = False,
+    ordered: bool = True,
+    workers: int = 1,
+) -> Prepared:
+    """Compiles the loops and builds the indexes."""
+    planned = nests(program, pivots)
+    made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash)
+    columns = {name: narrowed(found) for name, found in statics.items()}
+    narrow = frozenset((n, i) for n, cs in columns.items() for i, c in enumerate(cs) if c.dtype == np.int32)
+    orders = index_orders(planned)
+    sparse = frozenset(
+        (name, bound) for name, bound in orders if bound and not isinstance(program.static(name).kinds[bound[0]], Id)
+    )
+    writer = _writer(program, pivots, made, planned)(program, pivots, planned, made, narrow, sparse)
+    source, names = writer.source(), writer.indexes
+    shared: dict[str, Any] = {"tolerance": TOLERANCE}
+    for i, (kind, value) in enumerate(source.constants):
+        shared[f"c{i}"] = encoder.constant(kind, value)
+    for (name, bound), label in names.items():
+        static = program.static(name)
+        probes = [
+            s for n in planned for s in n.steps if isinstance(s, Probe) and (s.relation, s.bound) == (name, bound)
+        ]
+        needed = {position for probe in probes for position, _ in probe.binds}
+        kind = static.kinds[bound[0]] if bound else None
+        slots = encoder.sizes[kind.domain] if isinstance(kind, Id) else 0
+        index = build(static, bound, columns[name], needed, slots, workers)
+        shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
+        shared |= {f"{label}_o": index.offsets, f"{label}_k": index.keys, f"{label}_m": np.uint64(index.rows)}
+    for i, table in enumerate(program.tables):
+        layout = made[table.name]
+        for spot, domain in enumerate(layout.domains):
+            if domain is not None:
+                shared[f"t{i}_n{spot}"] = np.uint64(encoder.sizes[domain])
+        shared[f"t{i}_worst"] = worst(layout)
+    width = bucket_width(program, columns, encoder.sizes) if ordered else None
+    masked = isinstance(writer, Masks)
+    return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, masked)
+
+
+def _writer(
+    program: KernelProgram, pivots: Pivots, made: dict[str, TableLayout], planned: tuple[Nest, ...]
+) -> type[loops.Loops]:
+    """What writes the loops of this program."""
+    if program.mode == "replace":
+        return loops.States
+    return Masks if any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops
+
+
+def bucket_width(program: KernelProgram, statics: Mapping[str, Arrays], sizes: Mapping[int, int]) -> float | None:
+    """How far apart values may lie that are taken up in one round, if small ones are to go first.
+
+    What is added to a value on one step, divided by how many steps lead on from a fact: wider than that, and most of
+    what is derived is replaced later; narrower, and rounds do too little.
+    """
+    if program.mode == "accumulate":
+        return LARGE
+    for rule in program.rules:
+        added = {name for goal in rule.body if isinstance(goal, Let) for name in variables_of(goal.term)}
+        for goal in rule.body:
+            if isinstance(goal, Atom) and goal.relation in statics:
+                for spot, argument in enumerate(goal.arguments):
+                    numeric = program.static(goal.relation).kinds[spot] in ("int", "float")
+                    column = statics[goal.relation][spot]
+                    if numeric and isinstance(argument, Variable) and argument.name in added and len(column):
+                        kinds = program.static(goal.relation).kinds
+                        fan = len(column) / max((sizes[k.domain] for k in kinds if isinstance(k, Id)), default=1)
+                        whole = column.dtype.kind != "f"
+                        width = float(np.abs(column).mean()) / max(fan, 1.0)
+                        return max(1.0, round(width)) if whole else width
+    return None
+
+
+def worst(layout: TableLayout) -> Any:
+    """What a slot holds before its first value."""
+    dtype = np.dtype(value_dtype(layout.value_kind))
+    match layout.table.fold:
+        case "min":
+            return dtype.type(np.inf) if dtype.kind == "f" else np.iinfo(dtype).max
+        case "max":
+            return dtype.type(-np.inf) if dtype.kind == "f" else np.iinfo(dtype).min
+        case _:
+            return dtype.type(0)
+
+
+def first_bound(prepared: Prepared, dtype: str) -> float:
+    """What is taken up in the first round: nothing, so that the bound is set by what waits; all where there is no
+    order."""
+    last = np.inf if dtype == "float64" else np.iinfo(dtype).max
+    if prepared.program.mode == "accumulate":
+        return 0.0 if prepared.width is None else np.inf
+    return last if prepared.width is None else (-np.inf if dtype == "float64" else np.iinfo(dtype).min)
+
+
+class State:
+    """The tables of one worker, and calls of the compiled loops on them."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self.arrays: dict[str, Any] = dict(prepared.shared)
+        self.counts = np.zeros(3 * len(prepared.tables) + len(loops.COUNTS), np.int64)
+        self.derivations = 0
+        ordered = [name for name in ("bound", "width") if any(a.name == name for a in prepared.source.arguments)]
+        if ordered:
+            dtype = next(array.dtype for array in prepared.source.arguments if array.name == "bound")
+            self.arrays["bound"] = np.array([first_bound(prepared, dtype)], dtype)
+            self.arrays["held_before"] = np.zeros(1, np.int64)
+            self.arrays["width"] = np.dtype(dtype).type(prepared.width or 0)
+        for name, t in prepared.tables.items():
+            self._allocate(t, prepared.layouts[name])
+
+    def _allocate(self, t: str, layout: TableLayout) -> None:
+        dense = layout.storage == "dense"
+        slots = 1
+        for domain in layout.domains if dense else ():
+            assert domain is not None
+            slots *= self.prepared.sizes[domain]
+        slots = slots if dense else FIRST_SLOTS
+        arrays = self.arrays
+        if dense:
+            arrays[f"{t}_log"] = np.empty(slots + 1, np.uint32)
+        else:
+            arrays[f"{t}_k"] = np.empty((slots, max(len(layout.keys), 1)), np.int64)[:, : len(layout.keys)].copy()
+            arrays[f"{t}_h"] = np.zeros(2 * slots, np.int32)
+        if self.prepared.masked:
+            for name in ("mask", "wait"):
+                arrays[f"{t}_{name}"] = np.zeros((slots, WORDS), np.uint64)
+            for name in ("q", "r"):
+                arrays[f"{t}_{name}"] = np.empty(slots + 1, np.uint32)
+        if dense or layout.table.fold != "set":
+            # Sweeps read eight flags at once.
+            arrays[f"{t}_seen"] = np.zeros((slots + 7) // 8 * 8 if dense else slots, np.uint8)
+        if self.prepared.program.mode == "replace":
+            for name, dtype in (("seen", "uint8"), ("new", "uint8")):
+                arrays[f"{t}_{name}"] = np.zeros(slots, dtype)
+            for name in ("val", "nxt"):
+                arrays[f"{t}_{name}"] = np.zeros(slots, value_dtype(layout.value_kind))
+            return
+        if layout.table.fold != "set":
+            arrays[f"{t}_val"] = np.full(slots, worst(layout), value_dtype(layout.value_kind))
+            # A sweep may find a slot waiting again behind it: each may stand in the list twice.
+            arrays[f"{t}_q"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
+            arrays[f"{t}_r"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
+        if layout.table.fold == "sum":
+            arrays[f"{t}_del"] = np.zeros(slots, value_dtype(layout.value_kind))
+        for chain in layout.chains:
+            kind = layout.table.kinds[chain]
+            assert isinstance(kind, Id)
+            arrays[f"{t}_x{chain}"] = np.zeros(self.prepared.sizes[kind.domain], np.uint32)
+            arrays[f"{t}_y{chain}"] = np.zeros(slots, np.uint32)
+
+    def call(self, **arguments: Any) -> None:
+        """One call of the loops; tables that grew are new arrays afterwards."""
+        source = self.prepared.source
+        self.arrays.update(arguments)
+        values = [self.counts, *(self.arrays[array.name] for array in source.arguments[1:])]
+        self.arrays.update(zip(source.returned, self.prepared.function(*values), strict=True))
+
+    def figure(self, name: str) -> int:
+        """A counter of the last call."""
+        return int(self.counts[3 * len(self.prepared.tables) + loops.COUNTS.index(name)])
+
+    def count(self, table: str) -> int:
+        """The facts of a table."""
+        return int(self.counts[3 * list(self.prepared.tables).index(table)])
+
+    @property
+    def bytes(self) -> int:
+        return sum(a.nbytes for n, a in self.arrays.items() if n not in self.prepared.shared and hasattr(a, "nbytes"))
+
+    # --- exit rows -----------------------------------------------------------------------------------------------
+
+    def slots(self, name: str, keys: Arrays) -> np.ndarray[Any, Any]:
+        """The slots of these keys, which are made where they are not there yet."""
+        t, layout = self.prepared.tables[name], self.prepared.layouts[name]
+        spot = 3 * list(self.prepared.tables).index(name)
+        if layout.storage == "dense":
+            found = np.zeros(len(keys[0]) if keys else 1, np.uint64)
+            for key, domain in zip(keys, layout.domains, strict=True):
+                assert domain is not None
+                found = found * np.uint64(self.prepared.sizes[domain]) + key
+            return found.astype(np.uint32)
+        rows = np.ascontiguousarray(np.stack([key.astype(np.int64) for key in keys], axis=1))
+        self._reserve(t, layout, int(self.counts[spot]) + len(rows))
+        slots = np.empty(len(rows), np.uint32)
+        self.counts[spot] = call(
+            insert_rows, self.arrays[f"{t}_h"], self.arrays[f"{t}_k"], int(self.counts[spot]), rows, slots
+        )
+        return slots
+
+    def _reserve(self, t: str, layout: TableLayout, rows: int) -> None:
+        arrays = self.arrays
+        count = int(self.counts[3 * int(t[1:])])
+        while len(arrays[f"{t}_k"]) <= rows:
+            arrays[f"{t}_k"] = call(grown_rows, arrays[f"{t}_k"])
+            parts = ("seen", "new", "nxt", "q", "r", "del", *(f"y{c}" for c in layout.chains))
+            for name in (f"{t}_{part}" for part in parts):
+                if name in arrays:
+                    arrays[name] = call(grown, arrays[name], 0)
+            if f"{t}_val" in arrays:
+                arrays[f"{t}_val"] = call(grown, arrays[f"{t}_val"], worst(layout))
+        if len(arrays[f"{t}_h"]) < 2 * len(arrays[f"{t}_k"]):
+            arrays[f"{t}_h"] = call(rehashed, arrays[f"{t}_k"], count)
+
+    def put(self, name: str, columns: Arrays) -> None:
+        """Facts from outside: exit rows, or what other workers found."""
+        layout = self.prepared.layouts[name]
+        if len(columns[0]) if columns else 1:
+            before = self.count(name)
+            slots = self.slots(name, [columns[key] for key in layout.keys])
+            value = layout.table.value
+            self.put_slots(name, slots, None if value is None else columns[value], before)
+
+    def put_slots(self, name: str, slots: np.ndarray[Any, Any], values: Any, before: int) -> None:
+        """The same for facts whose slots are known; `before` is how many facts there were."""
+        t, layout = self.prepared.tables[name], self.prepared.layouts[name]
+        arrays, counts = self.arrays, self.counts[3 * int(t[1:]) :][:3]
+        dense = layout.storage == "dense"
+        if layout.table.fold == "set":
+            if dense:
+                call(put_set, arrays[f"{t}_seen"], arrays[f"{t}_log"], counts, slots)
+            return
+        log = arrays[f"{t}_log"] if dense else np.empty(0, np.uint32)
+        values = values.astype(arrays[f"{t}_val"].dtype, copy=False)
+        if layout.table.fold == "sum":
+            state = (arrays[f"{t}_del"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
+            if call(put_sum, *state, slots, values):
+                raise Unsuited("a sum that leaves 64 bits")
+        else:
+            state = (arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
+            call(put_best, *state, slots, values, layout.table.fold == "min")
+
+    # --- results -------------------------------------------------------------------------------------------------
+
+    def columns(self, name: str) -> list[np.ndarray[Any, Any]]:
+        """All facts of a table, column by column."""
+        t, count = self.prepared.tables[name], self.count(name)
+        dense = self.prepared.layouts[name].storage == "dense"
+        return self.columns_of(name, self.arrays[f"{t}_log"][:count] if dense else np.arange(count))
+
+    def columns_of(self, name: str, slots: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        """The facts in these slots."""
+        t, layout = self.prepared.tables[name], self.prepared.layouts[name]
+        table, arrays = layout.table, self.arrays
+        found = dict(zip(layout.keys, self.keys_of(name, slots), strict=True))
+        if table.value is not None:
+            values = arrays[f"{t}_val"][slots]
+            found[table.value] = values + arrays[f"{t}_del"][slots] if f"{t}_del" in arrays else values
+        return [found[i] for i in range(len(table.kinds))]
+
+    def keys_of(self, name: str, slots: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        """The stored key columns of the facts in these slots."""
+        t, layout = self.prepared.tables[name], self.prepared.layouts[name]
+        if layout.storage == "hash":
+            columns = [self.arrays[f"{t}_k"][slots, i] for i in range(len(layout.keys))]
+            return [c.astype(np.uint32) if d is not None else c for c, d in zip(columns, layout.domains, strict=True)]
+        if len(layout.keys) == 1:
+            return [slots.astype(np.uint32, copy=False)]
+        found, rest = [], slots.astype(np.uint64)
+        for domain in reversed(layout.domains):
+            assert domain is not None
+            size = np.uint64(self.prepared.sizes[domain])
+            found.append((rest % size).astype(np.uint32))
+            rest = rest // size
+        return found[::-1]

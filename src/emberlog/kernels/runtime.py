@@ -1,0 +1,383 @@
+"""The parts of the loops that are the same for every program, compiled once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from emberlog.kernels.cache import jit
+
+
+@jit
+def mixed(value: Any) -> Any:
+    """A well-spread hash of 64 bits (the finaliser of splitmix64)."""
+    x = np.uint64(value)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@jit
+def find(table: Any, keys: Any, key: Any) -> Any:
+    """Where `key` is in an open-addressing table of slots, or the free place where it belongs."""
+    mask = np.uint64(table.size - 1)
+    code = np.uint64(0)
+    for i in range(len(key)):
+        code = mixed(code + np.uint64(key[i]) + np.uint64(0x9E3779B97F4A7C15))
+    spot = code & mask
+    while True:
+        slot = table[spot]
+        if slot == 0:
+            return spot
+        row = slot - 1
+        same = True
+        for i in range(len(key)):
+            if keys[row, i] != key[i]:
+                same = False
+        if same:
+            return spot
+        spot = (spot + np.uint64(1)) & mask
+
+
+@jit
+def rehashed(keys: Any, count: Any) -> Any:
+    """A table with twice as many places as `keys` has rows, with the first `count` of them in it."""
+    table = np.zeros(2 * keys.shape[0], np.int32)
+    mask = np.uint64(table.size - 1)
+    for row in range(count):
+        code = np.uint64(0)
+        for i in range(keys.shape[1]):
+            code = mixed(code + np.uint64(keys[row, i]) + np.uint64(0x9E3779B97F4A7C15))
+        spot = code & mask
+        while table[spot] != 0:
+            spot = (spot + np.uint64(1)) & mask
+        table[spot] = np.int32(row + 1)
+    return table
+
+
+@jit
+def grown(array: Any, fill: Any) -> Any:
+    """Twice as long, the new half filled."""
+    longer = np.empty(2 * array.size, array.dtype)
+    longer[: array.size] = array
+    longer[array.size :] = fill
+    return longer
+
+
+@jit
+def grown_rows(array: Any) -> Any:
+    longer = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    longer[: array.shape[0]] = array
+    return longer
+
+
+@jit
+def truncated(one: Any, other: Any) -> Any:
+    """The quotient of two integers, rounded toward zero."""
+    found = one // other
+    if found * other != one and (one < 0) != (other < 0):
+        found += 1
+    return found
+
+
+@jit
+def remainder(one: Any, other: Any) -> Any:
+    """What is left of a division that rounds toward zero: it has the sign of the dividend."""
+    return one - truncated(one, other) * other
+
+
+@jit
+def find_key(keys: Any, key: Any) -> Any:
+    """The place of a key among sorted ones; one past the end, where no rows are, if it is not there."""
+    low, high = np.uint64(0), np.uint64(keys.size)
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if keys[middle] < key:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    if low < np.uint64(keys.size) and keys[low] == key:
+        return low
+    return np.uint64(keys.size)
+
+
+@jit
+def bound_below(column: Any, low: Any, high: Any, value: Any) -> Any:
+    """The first row of a sorted range whose value is not below `value`."""
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if column[middle] < value:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low
+
+
+@jit
+def bound_above(column: Any, low: Any, high: Any, value: Any) -> Any:
+    """The first row of a sorted range whose value is above `value`."""
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if column[middle] <= value:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low
+
+
+@jit
+def count_keys(keys: Any, counts: Any) -> None:
+    """How many rows each key has."""
+    for row in range(keys.size):
+        counts[keys[row]] += np.uint32(1)
+
+
+@jit
+def starts(counts: Any) -> Any:
+    """From the rows of each key in each part to where they begin; the offsets of all parts together are returned.
+
+    There is one key more, without rows: for a key that is not there.
+    """
+    parts, slots = counts.shape
+    offsets = np.empty(slots + 2, np.uint64)
+    total = np.uint64(0)
+    for slot in range(slots):
+        offsets[slot] = total
+        for part in range(parts):
+            amount = counts[part, slot]
+            counts[part, slot] = total
+            total += np.uint64(amount)
+    offsets[slots] = offsets[slots + 1] = total
+    return offsets
+
+
+@jit
+def scatter1(keys: Any, following: Any, column: Any, out: Any) -> None:
+    for row in range(keys.size):
+        key = keys[row]
+        spot = following[key]
+        following[key] = spot + np.uint32(1)
+        out[spot] = column[row]
+
+
+@jit
+def scatter2(keys: Any, following: Any, one: Any, two: Any, out_one: Any, out_two: Any) -> None:
+    for row in range(keys.size):
+        key = keys[row]
+        spot = following[key]
+        following[key] = spot + np.uint32(1)
+        out_one[spot] = one[row]
+        out_two[spot] = two[row]
+
+
+@jit
+def places(keys: Any, following: Any) -> Any:
+    """Where each row goes when rows are sorted by key."""
+    found = np.empty(keys.size, np.uint32)
+    for row in range(keys.size):
+        key = keys[row]
+        found[row] = following[key]
+        following[key] += np.uint32(1)
+    return found
+
+
+@jit
+def placed(column: Any, spots: Any, out: Any) -> None:
+    """Each value of the column goes to its place."""
+    for row in range(column.size):
+        out[spots[row]] = column[row]
+
+
+@jit
+def insert_rows(table: Any, keys: Any, count: Any, rows: Any, slots: Any) -> Any:
+    """Puts rows into a hashed table that has room for them; `slots` gets the slot of each. Returns the new count."""
+    mask = np.uint64(table.size - 1)
+    for row in range(rows.shape[0]):
+        code = np.uint64(0)
+        for i in range(rows.shape[1]):
+            code = mixed(code + np.uint64(rows[row, i]) + np.uint64(0x9E3779B97F4A7C15))
+        spot = code & mask
+        while True:
+            slot = table[spot]
+            if slot == 0:
+                table[spot] = np.int32(count + 1)
+                for i in range(rows.shape[1]):
+                    keys[count, i] = rows[row, i]
+                slots[row] = count
+                count += 1
+                break
+            same = True
+            for i in range(rows.shape[1]):
+                if keys[slot - 1, i] != rows[row, i]:
+                    same = False
+            if same:
+                slots[row] = slot - 1
+                break
+            spot = (spot + np.uint64(1)) & mask
+    return count
+
+
+@jit
+def put_set(seen: Any, log: Any, counts: Any, slots: Any) -> Any:
+    """Facts of a dense set; those that are new wait."""
+    count = counts[0]
+    for i in range(slots.size):
+        slot = slots[i]
+        if seen[slot] == 0:
+            seen[slot] = 3
+            log[count] = slot
+            count += 1
+    counts[0] = count
+    return count
+
+
+@jit
+def put_best(val: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: Any, values: Any, smallest: Any) -> Any:
+    """Values of groups; groups whose value became better wait."""
+    count, following = counts[0], counts[2]
+    for i in range(slots.size):
+        slot, value = slots[i], values[i]
+        if (value < val[slot]) if smallest else (value > val[slot]):
+            val[slot] = value
+            bits = seen[slot]
+            if bits & 2 == 0:
+                if bits == 0 and log.size:
+                    log[count] = slot
+                    count += 1
+                seen[slot] = bits | 3
+                waiting[following] = slot
+                following += 1
+    counts[0], counts[2] = count, following
+    return following
+
+
+@jit
+def put_sum(pending: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: Any, values: Any) -> Any:
+    """What is added to groups; all of them wait. True if a sum left 64 bits."""
+    count, following, failed = counts[0], counts[2], False
+    for i in range(slots.size):
+        slot, value = slots[i], values[i]
+        total = pending[slot] + value
+        if (value > 0) != (total > pending[slot]) and value != 0 and float(total) != float(pending[slot]):
+            failed = True
+        pending[slot] = total
+        bits = seen[slot]
+        if bits & 2 == 0:
+            if bits == 0 and log.size:
+                log[count] = slot
+                count += 1
+            seen[slot] = bits | 3
+            waiting[following] = slot
+            following += 1
+    counts[0], counts[2] = count, following
+    return failed
+
+
+@jit
+def outgoing(waiting: Any, following: Any, seen: Any, rank: Any, size: Any, own: Any) -> Any:
+    """Splits the groups that wait by their owner: own ones stay in front, the others are listed, owner by owner.
+
+    `own` tells the owner of each place of the list; it is changed. Returns how many stay, and the others with their
+    ranges. A group that stands in the list twice is listed once.
+    """
+    amounts = np.zeros(size + 1, np.int64)
+    for i in range(following):
+        if own[i] != rank:
+            if seen[waiting[i]] & 2 == 0:
+                own[i] = -1
+            else:
+                amounts[own[i] + 1] += 1
+                seen[waiting[i]] = seen[waiting[i]] & np.uint8(0xFD)
+    for i in range(size):
+        amounts[i + 1] += amounts[i]
+    fill = amounts.copy()
+    sent = np.empty(amounts[size], np.uint32)
+    kept = 0
+    for i in range(following):
+        slot = waiting[i]
+        if own[i] == rank:
+            waiting[kept] = slot
+            kept += 1
+        elif own[i] >= 0:
+            sent[fill[own[i]]] = slot
+            fill[own[i]] += 1
+    return kept, sent, amounts
+
+
+@jit
+def pending_norm(pending: Any, largest: Any) -> Any:
+    """The size of all changes that wait: their sum, or the largest."""
+    total = 0.0
+    for slot in range(pending.size):
+        size = abs(float(pending[slot]))
+        if largest:
+            total = max(total, size)
+        else:
+            total += size
+    return total
+
+
+@jit
+def compared(val: Any, seen: Any, following: Any, new: Any, tolerance: Any) -> Any:
+    """How two states differ: groups that changed, the sum and the largest of the changes, and the groups now."""
+    changed, total, largest, present = 0, 0.0, 0.0, 0
+    for slot in range(seen.size):
+        if seen[slot] == 0 and new[slot] == 0:
+            continue
+        one = float(val[slot]) if seen[slot] != 0 else 0.0
+        other = float(following[slot]) if new[slot] != 0 else 0.0
+        present += new[slot]
+        size = abs(one - other)
+        total += size
+        largest = max(largest, size)
+        if seen[slot] != new[slot] or size > tolerance * max(abs(one), abs(other)):
+            changed += 1
+    return changed, total, largest, present
+
+
+@jit
+def ones(word: Any) -> Any:
+    """How many bits of a word are set."""
+    x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@jit
+def drain_masks(masks: Any, seen: Any, log: Any, count: Any, out: Any) -> Any:
+    """Takes the masks of the slots in `log` out of a table, which is empty again. Returns how many bits they have."""
+    total = 0
+    for i in range(count):
+        slot = log[i]
+        for word in range(masks.shape[1]):
+            found = masks[slot, word]
+            total += np.int64(ones(found))
+            if out.size:
+                out[i, word] = found
+            masks[slot, word] = 0
+        seen[slot] = 0
+    return total
+
+
+@jit
+def expand_masks(slots: Any, masks: Any, begin: Any, first: Any, pivots: Any, found: Any) -> Any:
+    """Pairs of pivot and slot from masks, beginning with row `begin`, as many whole rows as there is room for.
+
+    Returns the next row and the number of pairs.
+    """
+    count = 0
+    row = begin
+    while row < slots.size and count + 64 * masks.shape[1] <= pivots.size:
+        for word in range(masks.shape[1]):
+            bits = masks[row, word]
+            base = first + 64 * word
+            while bits != 0:
+                low = bits & (~bits + np.uint64(1))
+                pivots[count] = base + np.int64(ones(low - np.uint64(1)))
+                found[count] = slots[row]
+                count += 1
+                bits ^= low
+        row += 1
+    return row, count

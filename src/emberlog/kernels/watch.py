@@ -1,0 +1,68 @@
+"""Holds running loops to the limits of a run, and tells how far they are."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from emberlog.diagnostics import LimitError
+from emberlog.stats import Meter, StratumStats
+
+
+class Failed(Exception):
+    """An operation had no value. The relational evaluator finds out whether that counts, and tells it."""
+
+
+class Watch(Protocol):
+    """What loops ask while they run. `most_rounds` is how many rounds one fixpoint may take."""
+
+    most_rounds: int
+
+    def look(self, facts: int) -> None:
+        """Raises when rows or time are over their limits."""
+
+    def rounds(self, deltas: list[int], facts: int) -> None:
+        """So many rounds were made, which took up so many facts each. Raises when they are too many."""
+
+    def failed(self, code: int) -> None:
+        """Raises what a loop ended with."""
+
+
+UNLIMITED = 1 << 60
+
+
+class MeterWatch:
+    """Watches by the meter of a run. `default` is the limit on rounds where the user set none: it depends on facts."""
+
+    def __init__(self, meter: Meter, stats: StratumStats, growing: bool, inventing: int | None) -> None:
+        self.meter = meter
+        self.stats = stats
+        self.growing = growing
+        self.inventing = inventing
+        self.facts = 0
+
+    @property
+    def most_rounds(self) -> int:
+        limit = self.meter.limits.rounds
+        return limit - 1 if limit is not None else self._default() or UNLIMITED
+
+    def _default(self) -> int | None:
+        from emberlog.stats import default_rounds
+
+        return default_rounds(self.facts) if self.growing else self.inventing
+
+    def look(self, facts: int) -> None:
+        self.facts = max(self.facts, facts)
+        self.meter.check(self.stats, facts)
+
+    def rounds(self, deltas: list[int], facts: int) -> None:
+        self.facts = max(self.facts, facts)
+        for delta in deltas:
+            self.meter.allow_round(self.stats, self._default())
+            self.meter.round(self.stats, delta, facts)
+
+    def failed(self, code: int) -> None:
+        if code == 2:
+            self.stats.rounds = self.most_rounds
+            self.meter.allow_round(self.stats, self.most_rounds)
+            raise LimitError(f"stopped after {self.stats.rounds:,} rounds")
+        raise Failed

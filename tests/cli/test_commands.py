@@ -1,0 +1,209 @@
+"""The command line: what each command prints and writes, where errors go, and the exit codes. All in this process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import emberlog
+from emberlog import cli
+
+TC = """\
+.decl arc(x: number, y: number)
+.input arc
+.decl tc(x: number, y: number)
+tc(X, Y) :- arc(X, Y).
+tc(X, Y) :- tc(X, Z), arc(Z, Y).
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """Runs `emberlog` with these arguments in a folder that has the facts of TC."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "arc.facts").write_text("1\t2\n2\t3\n")
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["emberlog", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Done(code or 0, out, err)
+
+    yield run
+    logging.disable(logging.NOTSET)  # the command line turns it off for good
+
+
+def program(text: str) -> str:
+    """A program file with this text."""
+    Path("program.dl").write_text(text, encoding="utf-8")
+    return "program.dl"
+
+
+def local(text: str, *options: str) -> tuple[str, ...]:
+    """The arguments that run a program on the facts folder."""
+    return ("run", program(text), "-F", "facts", "--executor", "local", *options)
+
+
+def test_version_and_help(command: Command) -> None:
+    assert command("--version") == Done(0, f"emberlog {emberlog.__version__}\n", "")
+    shown = command("--help").out
+    assert all(name in shown for name in ("run", "check", "explain", "generate"))
+
+
+# --- run ---------------------------------------------------------------------------------------------------------
+
+
+def test_run_writes_outputs_and_says_nothing(command: Command) -> None:
+    done = command(*local(f"{TC}.output tc\n", "-D", "results"))
+    assert done == Done(0, "", "")
+    (written,) = Path("results").iterdir()
+    assert sorted(written.read_text().splitlines()) == ["1\t2", "1\t3", "2\t3"]
+
+
+def test_run_prints_sizes(command: Command) -> None:
+    assert command(*local(f"{TC}.printsize tc\n.printsize arc\n")) == Done(0, "tc\t3\narc\t2\n", "")
+
+
+def test_run_shows_what_nothing_takes(command: Command) -> None:
+    done = command(*local(TC))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("tc: 3 rows")
+    assert command(*local(f"{TC}?- tc(1, 3).\n")).out.startswith("tc: 1 row\n")
+    assert command(*local(f"{TC}p() :- tc(1, 3).\n?- p().\n")).out == "p: true\n"
+
+
+def test_run_takes_parameters(command: Command) -> None:
+    text = "p(A, B, C, D) :- A = $N, B = $F, C = $S, D = $Q.\n.output p\n"
+    options = ("--param", "N=-3", "--param", "F=0.5", "--param", "S=a=b", "--param", 'Q="7"')
+    assert command(*local(text, *options)).code == 0
+    assert Path("p.csv").read_text() == "-3\t0.5\ta=b\t7\n"
+
+
+def test_run_shows_stats_and_warnings_on_the_error_stream(command: Command) -> None:
+    Path("facts/arc.facts").write_text("1\t2\n1\t2\n")
+    done = command(
+        *local(".decl arc(x: number, y: number)\n.input arc\nn(sum(Y)) :- arc(_, Y).\n.printsize n\n", "--stats")
+    )
+    assert (done.code, done.out) == (0, "n\t1\n")
+    assert "warning: 1 duplicate row of `arc` collapsed" in done.err
+    assert "strata" in done.err
+
+
+# --- errors and exit codes -----------------------------------------------------------------------------------------
+
+
+def test_a_wrong_program_is_1_with_every_mistake_and_carets(command: Command) -> None:
+    done = command(*local("p(X, Y) :- q(X).\nq(1).\nr(X) :- qq(X).\n"))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("error[") == 2
+    assert " --> program.dl:1:6\n  |\n1 | p(X, Y) :- q(X).\n  |      ^" in done.err
+    assert "did you mean `q`?" in done.err
+
+
+def test_wrong_data_is_1(command: Command) -> None:
+    Path("facts/arc.facts").write_text("1\t2\n2\tx\n")
+    done = command(*local(f"{TC}.output tc\n"))
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "error[E0800]: facts/arc.facts:2: column y: 'x' is not a number\n"
+    assert not Path("tc.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--executor", "flink"), "executor 'flink' is not known"),
+        (("--param", "K"), "--param 'K' is not of the form K=V"),
+        (("--rounds", "0"), "the limit on rounds must be positive"),
+        (("--no-such-option",), "No such option"),
+        (("--workers", "two"), "is not a valid"),
+    ],
+)
+def test_wrong_arguments_are_2(options: tuple[str, ...], message: str, command: Command) -> None:
+    done = command(*local(TC, *options))
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_a_file_that_is_not_there_is_2(command: Command) -> None:
+    for name in ("run", "check", "explain"):
+        done = command(name, "nowhere.dl")
+        assert (done.code, done.out) == (2, "")
+        assert "nowhere.dl" in done.err
+
+
+def test_a_limit_is_3(command: Command) -> None:
+    done = command(*local(f"{TC}.output tc\n", "--rounds", "1"))
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("error[E0700]: stopped at the limit of 1 round while computing tc")
+    assert not Path("tc.csv").exists()
+
+
+def test_our_own_mistakes_are_70(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(cli, "_params", broken)
+    done = command(*local(TC))
+    assert (done.code, done.out) == (70, "")
+    assert "error[E0999]: KeyError: 'oops'" in done.err
+
+
+# --- the other commands ----------------------------------------------------------------------------------------------
+
+
+def test_check(command: Command) -> None:
+    assert command("check", program(TC)) == Done(0, "no aggregates in recursion; no mistakes found\n", "")
+    shortest = "sp(Y, min<D>) <- Y = $START, D = 0. sp(Y, min<D>) <- sp(X, C), arc(X, Y, W), D = C + W. arc(1, 2, 3)."
+    done = command("check", program(shortest), "--param", "START=1")
+    assert (done.code, done.err) == (0, "")
+    assert "min in sp: proved" in done.out
+    done = command("check", program(shortest))
+    assert done.code == 1
+    assert "error[E0210]" in done.err
+    assert command("check", program("p(X) :- ")).code == 1
+
+
+def test_explain(command: Command) -> None:
+    done = command("explain", program(TC), "--executor", "local")
+    assert (done.code, done.err) == (0, "")
+    assert "tc" in done.out
+    done = command("explain", program(TC), "--executor", "local", "--svg", "plan.svg", "--html", "plan.html")
+    assert done == Done(0, "wrote plan.svg\nwrote plan.html\n", "")
+    assert Path("plan.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "<html" in Path("plan.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("options", [("-o", "made", "-n", "3"), ("--out", "made", "--size", "3", "--seed", "1")])
+def test_generate(options: tuple[str, ...], command: Command) -> None:
+    done = command("generate", "grid", *options)
+    assert (done.code, done.err) == (0, "")
+    files = list(Path("made").iterdir())
+    assert files
+    assert all(file.stem in done.out for file in files)
+
+
+def test_generate_refuses_what_it_does_not_know(command: Command) -> None:
+    for arguments in (("gird", "-o", "made"), ("grid", "-o", "made", "--format", "xml"), ("grid",)):
+        assert command("generate", *arguments).code == 2
+    assert not Path("made").exists()

@@ -1,0 +1,95 @@
+"""Random programs with aggregates inside recursion, right and wrong ones, and data on which they end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from naive.values import Row
+
+COLUMNS = {"base": 2, "arc": 3, "gate": 1, "pair": 3}
+PLAIN = frozenset({"m"})
+"""Predicates that only pass values on: one application of the rules goes through them."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A program over `base(x, d)`, `arc(x, y, w)`, `gate(c)` and `pair(x, z, y)`, and rows of these."""
+
+    text: str
+    facts: dict[str, list[Row]]
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        return tuple(name for name in ("p", "q", "m", "on") if f"\n{name}(" in f"\n{self.text}")
+
+
+def expressions(*names: str) -> st.SearchStrategy[str]:
+    """Whole-number expressions, simple ones more often."""
+    leaves = st.sampled_from((*names, *names, "1", "2", "-1", "-2"))
+
+    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        return (
+            st.tuples(inner, st.sampled_from(("+", "-", "*", "*")), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
+            | st.tuples(st.sampled_from(("min", "max")), inner, inner).map(lambda t: f"{t[0]}({t[1]}, {t[2]})")
+            | st.tuples(st.sampled_from(("abs", "relu", "-")), inner).map(lambda t: f"{t[0]}({t[1]})")
+            | st.tuples(inner, st.sampled_from(("/", "%")), st.sampled_from("23")).map(
+                lambda t: f"({t[0]} {t[1]} {t[2]})"
+            )
+        )
+
+    return st.recursive(leaves, larger, max_leaves=4)
+
+
+aggregates = st.sampled_from(("min", "max", "sum", "min", "max", "sum", "count"))
+bounds = st.integers(-2, 4).map(str)
+signs = st.sampled_from(("<", "<=", ">", ">=", "=", "!="))
+guards = st.one_of(
+    st.just(""),
+    st.just(""),
+    st.just(""),
+    st.tuples(signs, bounds).map(lambda t: f", C {t[0]} {t[1]}"),
+    st.sampled_from((", C > W", ", C <= W", ", W >= 0", ", gate(C)", ", !gate(C)", ", gate(W)")),
+)
+rows = st.fixed_dictionaries(
+    {
+        "base": st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 5)), max_size=4, unique=True),
+        "arc": st.lists(
+            st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(-2, 3)).map(
+                lambda t: (t[0], t[0] + t[1], t[2])
+            ),
+            max_size=7,
+            unique=True,
+        ),
+        "gate": st.lists(st.tuples(st.integers(-1, 4)), max_size=3, unique=True),
+        "pair": st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(3, 5)), max_size=4, unique=True),
+    }
+)
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Drawn:
+    """A program and its data."""
+    aggregate, guard = draw(aggregates), draw(guards)
+    value = draw(expressions("C", "W", "C"))
+    exit = f"p(X, {aggregate}<D>) <- base(X, D).\n"
+    match draw(st.sampled_from(("plain", "plain", "plain", "two", "through", "tested", "mutual"))):
+        case "plain":
+            text = f"p(Y, {aggregate}<D>) <- p(X, C), arc(X, Y, W){guard}, D = {value}."
+        case "two":
+            both = draw(expressions("C", "B")).replace("W", "B")
+            text = f"p(Y, {aggregate}<D>) <- p(X, C), p(Z, B), pair(X, Z, Y), D = {both}."
+        case "through":
+            read = f"p(Y, {aggregate}<D>) <- m(_, Y, D)."
+            text = f"m(X, Y, E) <- p(X, C), arc(X, Y, W){guard}, E = {value}.\n{read}"
+        case "tested":
+            test = f"on(X) <- p(X, C), C {draw(signs)} {draw(bounds)}.\n"
+            text = f"{test}p(Y, {aggregate}<D>) <- on(X), arc(X, Y, D)."
+        case _:
+            other, back = draw(aggregates), draw(expressions("C", "W"))
+            text = (
+                f"q(Y, {other}<D>) <- p(X, C), arc(X, Y, W){guard}, D = {value}.\n"
+                f"p(Y, {aggregate}<D>) <- q(X, C), arc(X, Y, W), D = {back}."
+            )
+    return Drawn(exit + text, draw(rows))
