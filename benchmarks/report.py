@@ -120,7 +120,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         _short(nanoseconds(limit, limit.derivations)),
         f"{_seconds(best.total)} ({best.name.removeprefix('limit ')})",
         _seconds(one.seconds if one else None),
-        _short(nanoseconds(one, (one.derivations if one else None) or limit.derivations)),
+        _short(nanoseconds(one, limit.derivations)),
         _short(line.ratio(limit)) + allowed,
         _short(line.ratio(best)),
         _seconds(one.wall if one else None),
@@ -164,7 +164,7 @@ def write(lines: Sequence[Line], folder: Path) -> list[Path]:
     table, figures = folder / "kernels.md", folder / "kernels.json"
     table.write_text(as_markdown(lines), encoding="utf-8")
     figures.write_text(json.dumps(as_json(lines), indent=2), encoding="utf-8")
-    points = {
+    points: dict[str, list[tuple[float | None, float | None]]] = {
         name: [(line.limit.derivations, score.seconds) for line in lines if (score := line.scores.get(name))]
         for name in ("ours 1", "ours 2")
     }

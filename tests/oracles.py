@@ -159,7 +159,8 @@ def _linear_ranks(edges: set[Row], order: list[Any], start: list[float], damping
 
 def adsorption(facts: Facts) -> Answer:
     """x = inject + 0.7 * W'(carry * x)."""
-    inject, carry = dict(facts["p_i"]), dict(facts["p_c"])
+    inject: dict[Any, float] = dict(facts["p_i"])
+    carry: dict[Any, float] = dict(facts["p_c"])
     order = sorted(inject)
     steps = {(x, y): 0.7 * w * carry[x] for x, y, w in facts["A"]}
     return {"L": _solved(order, steps, inject)}
@@ -181,7 +182,7 @@ def belief_propagation(facts: Facts) -> Answer:
 
 
 def simrank(facts: Facts) -> Answer:
-    """x = 1 on the diagonal, 0.8 times the mean over the pairs of predecessors off it; rows only where that is known."""
+    """x = 1 on the diagonal, 0.8 times the mean over the pairs of predecessors off it; rows where that is known."""
     nodes = sorted(x for (x,) in facts["node"])
     before = defaultdict(set)
     for x, y in facts["edge"]:

@@ -30,7 +30,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "analysis": GROUND | {"syntax"},
     "plan": GROUND | {"syntax", "analysis"},
     "asked": PLANNING,
-    "explain": PLANNING | {"stats", "asked"},
+    "explain": PLANNING | {"stats", "asked", "kernels"},
     "data": GROUND | {"syntax"},
     "sql": PLANNING | {"stats"},
     "kernels": PLANNING | {"stats"},

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
 from benchmarks.limits.common import inlined, kernel
+
+LARGEST = 1 << 17
+"""Matrices of bits over larger domains are not made: this one takes 2 GB."""
 
 
 def _popcount(context, word):  # type: ignore[no-untyped-def]
@@ -25,7 +29,6 @@ def _lowest(context, word):  # type: ignore[no-untyped-def]
     """The place of the lowest bit of a word that is not 0."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        from llvmlite import ir
 
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
@@ -36,7 +39,6 @@ def _highest(context, word):  # type: ignore[no-untyped-def]
     """The place of the highest bit of a word that is not 0."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        from llvmlite import ir
 
         leading = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
         return builder.sub(ir.Constant(ir.IntType(64), 63), leading)

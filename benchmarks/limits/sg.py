@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.limits.bits import count_bits, lowest, or_row, positions, transpose
+from benchmarks.limits.bits import LARGEST, count_bits, lowest, or_row, positions, transpose
 from benchmarks.limits.common import Column, Columns, Inputs, Limit, Watch, csr, kernel, nodes, u32, u64
 from benchmarks.limits.sets import add, enlarge, lacks, listed, make_sets
 
 DENSE = 64
 """More than one pair in so many known: bits take less memory than hash tables, and less time."""
 
-LARGEST = 1 << 17
-"""Domains above this stay with hash tables: their bits would take 2 GB."""
 SLOTS = 1 << 28
 
 

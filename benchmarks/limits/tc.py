@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.limits.bits import count_bits, or_row, positions
+from benchmarks.limits.bits import LARGEST, count_bits, or_row, positions
 from benchmarks.limits.common import Column, Columns, Inputs, Limit, Watch, csr, kernel, nodes, u32, u64
 
 
@@ -137,7 +137,10 @@ def flood(offsets, targets):  # type: ignore[no-untyped-def]
 def evaluate_rows(inputs: Inputs) -> Limit:
     x, y = inputs["arc"]
     watch = Watch()
-    offsets, targets = csr(x, y, nodes(x, y))
+    n = nodes(x, y)
+    if n > LARGEST:
+        raise MemoryError(f"a bit for each pair of {n:,} nodes is too much")
+    offsets, targets = csr(x, y, n)
     build = watch.lap()
     rows = flood(offsets, targets)
     facts = count_bits(rows)

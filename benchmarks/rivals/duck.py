@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from benchmarks.limits.common import Columns, Inputs, Limit, Watch
@@ -103,7 +104,8 @@ def evaluate(program: str, inputs: Inputs) -> Limit:
     assert count is not None
 
     def answer() -> Columns:
-        return tuple(connection.execute("SELECT * FROM answer").fetchnumpy().values())
+        found = connection.execute("SELECT * FROM answer").fetchnumpy()
+        return tuple(np.asarray(column) for column in found.values())
 
     return Limit(int(count[0]), None, build, seconds, answer, rounds)
 

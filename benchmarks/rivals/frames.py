@@ -1,6 +1,7 @@
 """Connected components as a loop over Spark DataFrames, as one writes it by hand.
 
-New labels only travel on, and the plan is cut each round. Both directions of the edges are cached before the clock runs.
+New labels only travel on, and the plan is cut each round. Both directions of the edges are cached before the clock
+runs.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ PROGRAMS = ("reach", "cc_undirected", "sssp", "pagerank")
 
 
 def evaluate(program: str, inputs: Inputs) -> Limit:
-    import networkit as nk
+    nk: Any = import_module("networkit")
 
     nk.setNumberOfThreads(THREADS)
     x, y, *rest = inputs["warc"] if "warc" in inputs else inputs["arc"]
@@ -61,4 +62,5 @@ def _unscaled(ranks: np.ndarray, x: np.ndarray) -> np.ndarray:
     """NetworKit scales ranks to a sum of 1; without that, what nodes without a way out hold is lost in each round."""
     kept = np.zeros(len(ranks), np.bool_)
     kept[x] = True
-    return ranks * (0.15 / (1 - 0.85 * ranks[kept].sum()))
+    scaled: np.ndarray = ranks * (0.15 / (1 - 0.85 * ranks[kept].sum()))
+    return scaled

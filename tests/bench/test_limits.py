@@ -90,7 +90,8 @@ def test_same_generation(
     known: Rows = {(x, y) for p in graph for x in graph[p] for y in graph[p] if x != y}
     delta: Rows = known
     while delta:
-        delta = {(x, y) for a, b in delta for x in graph[a] for y in graph[b]} - known
+        made: Rows = {(x, y) for a, b in delta for x in graph[a] for y in graph[b]}
+        delta = made - known
         known |= delta
     assert rows_of(sg.evaluate(inputs_of(edges), turn)) == known
 

@@ -52,7 +52,7 @@ guards = st.one_of(
     st.tuples(signs, bounds).map(lambda t: f", C {t[0]} {t[1]}"),
     st.sampled_from((", C > W", ", C <= W", ", W >= 0", ", gate(C)", ", !gate(C)", ", gate(W)")),
 )
-rows = st.fixed_dictionaries(
+rows: st.SearchStrategy[dict[str, list[Row]]] = st.fixed_dictionaries(
     {
         "base": st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 5)), max_size=4, unique=True),
         "arc": st.lists(

@@ -52,6 +52,10 @@ a, b, c = (Atom(name, (x,)) for name in "abc")
         ("", []),
         ("a(x) :- b(x).", [Rule((a,), b)]),
         ("a(x), b(x) :- c(x).", [Rule((a, b), c)]),
+        (
+            "p(X, Y) :- q(X, Y), is_min((X), Y).",
+            [Rule((Atom("p", (X, nodes.Aggregate("min", (Y,)))),), Atom("q", (X, Y)))],
+        ),
         ("e(1, -2). e(1.5,'y').", [fact("e", 1, -2), fact("e", 1.5, "y")]),
         ("e(1),e(2).", [Rule((fact("e", 1).heads[0], fact("e", 2).heads[0]), None)]),
         ('e("a.b", "c\\n").', [fact("e", "a.b", "c\n")]),

@@ -142,9 +142,9 @@ class Bound:
 class Signature:
     """A predicate: its columns, and the aggregate that each aggregated column carries (canonical names).
 
-    `external` says that rows come from a registered source or an `.input`, whatever rules add to them. `domains` are the
-    declared conditions on columns (`w: float where w >= 0`), checked when the rows are loaded, and that a count that only
-    rules derive is at least 1.
+    `external` says that rows come from a registered source or an `.input`, whatever rules add to them. `domains` are
+    the declared conditions on columns (`w: float where w >= 0`), checked when the rows are loaded, and that a count
+    that only rules derive is at least 1.
     """
 
     name: str
@@ -176,8 +176,8 @@ class Verdict:
     """May this aggregate stand inside recursion? `holds` is true for proved and conditional.
 
     `assumptions` name columns of lower strata (`w >= 0`); `obligations` are the same, in a form that is checked against
-    the data before the fixpoint starts. `terminates` says what is known of ending. `reason` is one sentence. `facts` are
-    those of the counter-example: rows of lower relations, and rows of the component before they are aggregated.
+    the data before the fixpoint starts. `terminates` says what is known of ending. `reason` is one sentence. `facts`
+    are those of the counter-example: rows of lower relations, and rows of the component before they are aggregated.
     `licence` says what the proof allows: "prem" is PreM (min, max: any order, better values replace worse ones), "mra"
     are both properties of MRA evaluation (sums: deltas through F' add up), and "monotone" says that what a group counts
     only grows, while a contribution must be told from a change of its value.

@@ -87,7 +87,8 @@ def _moved(program: CheckedProgram, component: Component, move: _Move) -> Compon
     judged = examine(component.predicates, rules, program.signatures, program.facts, component.until, component.invents)
     if judged.spills or any(verdict.status != "proved" for verdict in judged.verdicts):
         return None
-    note = f"the {move.aggregate.function} of `{move.outer}` is taken inside: nothing else reads `{move.inner}`, and PreM holds"
+    taken = f"the {move.aggregate.function} of `{move.outer}` is taken inside"
+    note = f"{taken}: nothing else reads `{move.inner}`, and PreM holds"
     return replace(component, rules=rules, evaluation="delta", verdicts=judged.verdicts, note=note)
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 from emberlog.analysis.program import CoreRule, Signature, Verdict
 from emberlog.syntax.nodes import Until
 from emberlog.types import Value
+
+
+_ONE_AT_A_TIME = Lock()  # Z3's terms belong to one thread at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +38,5 @@ def examine(
     from emberlog.analysis.proofs.steps import Setting
 
     setting = Setting(frozenset(members), rules, signatures, facts)
-    return Recursion(tuple(Examiner(setting).verdicts(until, invents)), bool(setting.carried))
+    with _ONE_AT_A_TIME:
+        return Recursion(tuple(Examiner(setting).verdicts(until, invents)), bool(setting.carried))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from emberlog.cli.bench import commands as bench_commands
 from emberlog.cli.generate import generate
 from emberlog.diagnostics import EmberlogError, InternalError, UsageError, render
 from emberlog.types import Value
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("generate")(generate)
+app.add_typer(bench_commands, name="bench")
 
 
 def _version(asked: bool) -> None:
@@ -66,6 +68,12 @@ def run(
     rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop with an error after so many seconds.")] = None,
     nulls: Annotated[str, typer.Option(help="error, or drop rows with nulls.")] = "error",
+    evaluator: Annotated[str, typer.Option(help="auto, sql or kernel: who evaluates recursion.")] = "auto",
+    storage: Annotated[str, typer.Option(help="Of the kernels: auto, hash, rows or loops.")] = "auto",
+    decompose: Annotated[bool, typer.Option(help="Of the kernels: use pivots where there are any.")] = True,
+    exchange: Annotated[bool, typer.Option(help="Of the kernels: workers own facts and swap them each round.")] = False,
+    ordered: Annotated[bool, typer.Option(help="Of the kernels: take up small values first.")] = True,
+    memory: Annotated[str | None, typer.Option(help="What a run may keep in memory, such as 4GB.")] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print what each stratum took.")] = False,
 ) -> None:
     """Evaluate a program and write its outputs."""
@@ -80,10 +88,22 @@ def run(
         workers,
         coordination,
         limits=limits or None,
+        memory=memory,
         nulls=nulls,  # type: ignore[arg-type]
     ) as engine:
         result = engine.run_file(
-            program, facts or Path(), output or Path(), _params(param), "auto", placement, naive, check_prem=check_prem
+            program,
+            facts or Path(),
+            output or Path(),
+            _params(param),
+            evaluator,
+            placement,
+            naive,
+            check_prem=check_prem,
+            storage=storage,
+            decompose=decompose,
+            exchange=exchange,
+            ordered=ordered,
         )
         _report(result, program, wrote=output or Path())
         if stats:

@@ -16,7 +16,7 @@ from emberlog.source import Span
 from emberlog.syntax.parser import parse
 from emberlog.types import Value
 
-_COLOURS = {"proved": "green", "conditional": "yellow", "refuted": "red", "unknown": "magenta"}
+_COLOURS: Mapping[str, str] = {"proved": "green", "conditional": "yellow", "refuted": "red", "unknown": "magenta"}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _excerpt(span: Span, colour: str) -> Iterator[tuple[str, str]]:
 
 
 def _summary(found: list[Checked]) -> str:
-    counts = Counter(verdict.status for checked in found for verdict in checked.verdicts)
+    counts = Counter[str](verdict.status for checked in found for verdict in checked.verdicts)
     parts = [f"{counts[status]} {status}" for status in _COLOURS if counts[status]]
     wrong = sum(bool(checked.mistakes) for checked in found)
     parts += [f"{wrong} with mistakes"] if wrong else []

@@ -182,8 +182,8 @@ def check_obligations(run: SqlEvaluator, stratum: Stratum, signatures: Mapping[s
                 row = run.engine.first(run.statement(rows))
             if row is not None:
                 raise DataError(
-                    f"`{obligation.relation}({_shown(row)})` breaks {obligation.text}, which `{verdict.aggregate}` in the "
-                    f"recursion of `{verdict.predicate}` relies on",
+                    f"`{obligation.relation}({_shown(row)})` breaks {obligation.text}, which `{verdict.aggregate}` in "
+                    f"the recursion of `{verdict.predicate}` relies on",
                     span=verdict.span,
                     fix=f"remove such rows, or filter them out where `{obligation.relation}` is read",
                 )

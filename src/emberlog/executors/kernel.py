@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -9,10 +10,22 @@ from typing import TYPE_CHECKING
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
 from emberlog.kernels.program import KernelProgram
-from emberlog.plan.logical import Stratum
+from emberlog.plan.logical import (
+    Distinct,
+    Fold,
+    Group,
+    Plan,
+    Project,
+    RelationPlan,
+    Scan,
+    Stratum,
+    Union,
+    columns,
+    keep,
+)
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import MOST_ROUNDS, Meter, StratumStats
-from emberlog.syntax.nodes import Constant, Until
+from emberlog.syntax.nodes import Constant, Until, Variable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,18 +70,22 @@ def refuse(stratum: Stratum, reason: str) -> UsageError:
 
 
 def evaluate_locally(
-    sql: SqlEvaluator, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter, choices: Choices
+    sql: SqlEvaluator,
+    stratum: Stratum,
+    program: KernelProgram,
+    stats: StratumStats,
+    meter: Meter,
+    choices: Choices,
+    fetch: Callable[[str], pa.Table],
 ) -> dict[str, KernelResult]:
-    """Evaluates a component by kernels, on rows that a SQL engine of this process has."""
+    """Evaluates a component by kernels in this process; `fetch` gives the rows of other relations."""
     from emberlog.kernels.evaluate import evaluate
     from emberlog.kernels.watch import MeterWatch
 
     started = monotonic()
     with sql.guarded(stats):
-        statics = {static.name: sql.engine.fetch(sql.table(static.name)) for static in program.statics}
-        iterated = stratum.evaluation == "naive"
-        exits = {r.name: sql.rows(r.constant if iterated else r.exit, r.signature) for r in stratum.relations}
-        starts = {r.name: sql.rows(r.start, r.signature) for r in stratum.relations} if iterated else None
+        statics = {static.name: fetch(static.name) for static in program.statics}
+        exits, starts = first_rows(sql, stratum, fetch)
     growing, inventing = limits_on_rounds(stratum)
     watch = MeterWatch(meter, stats, growing, inventing)
     evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until))
@@ -86,6 +103,61 @@ def evaluate_locally(
     meter.check(stats, stats.facts)
     meter.rows += stats.facts
     return {name: KernelResult(name, evaluated) for name in stratum.names}
+
+
+def first_rows(
+    sql: SqlEvaluator, stratum: Stratum, fetch: Callable[[str], pa.Table]
+) -> tuple[dict[str, pa.Table], dict[str, pa.Table] | None]:
+    """The rows that a component starts from; of an iteration those that every round has, and its first state."""
+
+    def rows(plan: Plan | None, relation: RelationPlan) -> pa.Table:
+        plain = None if plan is None else as_bag(plan, relation.state)
+        copied = None if plain is None else copied_rows(plain, fetch)
+        return sql.rows(plain, relation.signature) if copied is None else copied
+
+    if stratum.evaluation != "naive":
+        return {relation.name: rows(relation.exit, relation) for relation in stratum.relations}, None
+    starts = {relation.name: rows(relation.start, relation) for relation in stratum.relations}
+    return {relation.name: rows(relation.constant, relation) for relation in stratum.relations}, starts
+
+
+def as_bag(plan: Plan, state: str) -> Plan:
+    """What a relation's rows are made of before duplicates, or values that are not the best, are dropped: tables do so."""
+    match plan:
+        case Distinct(child) if state == "set":
+            return as_bag(child, state)
+        case Project(Group(child, _, (Fold(column, "min" | "max", argument),)), items) if state == "extremum":
+            kept = all(isinstance(term, Variable) and term.name == name for name, term in items)
+            return keep(child, tuple(name for name, _ in items)) if kept and column == argument else plan
+        case Group(child, _, (Fold(column, "min" | "max", argument),)) if state == "extremum" and column == argument:
+            return keep(child, tuple(columns(plan)))
+        case _:
+            return plan
+
+
+def copied_rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> pa.Table | None:
+    """The rows of a plan that only copies columns, without a statement; None for any other plan."""
+    import pyarrow as pa
+
+    match plan:
+        case Scan(relation, names, _, "all"):
+            table = fetch(relation)
+            kept = [(name, table.column(spot)) for spot, name in enumerate(names) if name is not None]
+            return pa.table([column for _, column in kept], names=[name for name, _ in kept])
+        case Project(child, items) if all(isinstance(term, Variable) for _, term in items):
+            table = copied_rows(child, fetch)
+            if table is None:
+                return None
+            names = [term.name for _, term in items if isinstance(term, Variable)]
+            return pa.table([table.column(name) for name in names], names=[name for name, _ in items])
+        case Union(inputs):
+            tables = [copied_rows(child, fetch) for child in inputs]
+            if any(table is None for table in tables):
+                return None
+            names = tables[0].column_names
+            return pa.concat_tables([table.rename_columns(names) for table in tables])
+        case _:
+            return None
 
 
 def end_of(until: Until | None) -> End | None:

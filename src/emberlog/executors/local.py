@@ -43,6 +43,7 @@ class LocalExecutor(Executor):
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
         self.loaded: set[str] = set()  # those of them that are tables too
+        self.attached: dict[str, pa.Table] = {}  # sources that are read where they are
 
     def load(self, given: Given) -> None:
         table = given_table(
@@ -51,22 +52,37 @@ class LocalExecutor(Executor):
         self.load_table(given, table)
 
     def load_table(self, given: Given, table: pa.Table) -> None:
-        """Takes the rows in as a set, and tells of duplicates where they would have counted."""
+        """Takes the rows in as a set, and tells of duplicates where they would have counted.
+
+        Many rows that nothing counts stay where they are, duplicates among them: rules make sets of what they read.
+        """
         name = self.sql.table(given.name)
+        if table.num_rows > SMALL_INPUT and not given.counts and given.name not in self.wanted:
+            self.engine.attach(name, table)
+            self.attached[given.name] = table
+            return
         self.engine.load(f"{name}_bag", table)
         rows = self.engine.store(name, Statement(f"SELECT DISTINCT * FROM {name}_bag", {}))
         self.engine.drop(f"{name}_bag")
         if given.counts and rows < table.num_rows:
             self.warn(duplicates(given, table.num_rows - rows))
 
+    def _store(self, stratum: Stratum) -> None:
+        """Rounds of SQL read their inputs again and again: those that were only attached become tables."""
+        for name in scanned(stratum):
+            table = self.attached.pop(name, None)
+            if table is not None:
+                self.engine.detach(self.sql.table(name))
+                self.engine.load(self.sql.table(name), table)
+
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
         meter = self.sql.meter
         with self._readable(stratum):
             check_obligations(self.sql, stratum, self.plan.signatures)
-            program = self._kernel_program(stratum, stats)
+            program = self.kernel_program(stratum, stats)
             if program is None:
-                self.sql.run(stratum, stats)
+                self._by_sql(stratum, stats)
             elif self.options.evaluator == "kernel" or not self._is_small(program):
                 self._by_kernels(stratum, program, stats)
             else:
@@ -75,7 +91,7 @@ class LocalExecutor(Executor):
                 )
                 self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
                 try:
-                    self.sql.run(stratum, stats)
+                    self._by_sql(stratum, stats)
                     stats.because = "few rows"
                     meter.rows = self.sql.meter.rows
                 except Outgrown:
@@ -86,7 +102,7 @@ class LocalExecutor(Executor):
                 finally:
                     self.sql.meter = meter
 
-    def _kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
+    def kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
         """The component for the kernels, None where SQL evaluates it; `stats` says why."""
         if stratum.evaluation == "once":
             return None
@@ -109,14 +125,21 @@ class LocalExecutor(Executor):
         from emberlog.kernels.watch import Failed
 
         try:
-            self.results |= evaluate_locally(self.sql, stratum, program, stats, self.sql.meter, self.options.choices())
+            self.results |= evaluate_locally(
+                self.sql, stratum, program, stats, self.sql.meter, self.options.choices(), self.fetch
+            )
         except (Unsuited, Failed) as reason:
             stats.because = str(reason) or "an operation had no value"
             if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):
                 raise refuse(stratum, stats.because) from None
             stats.rounds, stats.facts = 0, None
             stats.deltas.clear()
-            self.sql.run(stratum, stats)
+            self._by_sql(stratum, stats)
+
+    def _by_sql(self, stratum: Stratum, stats: StratumStats) -> None:
+        if stratum.evaluation != "once":
+            self._store(stratum)
+        self.sql.run(stratum, stats)
 
     @contextmanager
     def _readable(self, stratum: Stratum) -> Iterator[None]:
@@ -141,12 +164,15 @@ class LocalExecutor(Executor):
     def count(self, relation: str) -> int:
         if relation in self.results:
             return self.results[relation].count()
+        if relation in self.attached:
+            return int(self.attached[relation].num_rows)
         return self.engine.count(self.sql.table(relation))
 
     def fetch(self, relation: str) -> pa.Table:
         if relation in self.results:
             return self.results[relation].table()
-        table = self.engine.fetch(self.sql.table(relation))
+        attached = self.attached.get(relation)
+        table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
         return table.rename_columns(field_names(table.num_columns))
 
     def frame(self, relation: str) -> Any:

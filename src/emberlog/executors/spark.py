@@ -27,6 +27,7 @@ from emberlog.data.sources import (
 )
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations
+from emberlog.executors.kernel import refuse
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.sql.compile import Statement
@@ -37,6 +38,8 @@ from emberlog.types import Column, Type, integer_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from emberlog.executors.distributed import DistributedKernels
 
 SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
 SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
@@ -58,6 +61,8 @@ class SparkExecutor(Executor):
         self.on_spark: set[str] = set()
         self.defined: set[str] = set()  # relations on Spark that are a plan only
         self.readers = _readers(plan)
+        self.files: dict[str, tuple[Path, ...]] = {}  # Parquet files that hold a relation as it is
+        self.kernels: DistributedKernels | None = None
         # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
         self.limited = options.limits.rows is not None or options.limits.seconds is not None
 
@@ -67,6 +72,8 @@ class SparkExecutor(Executor):
         match given.source:
             case DatasetSource(location, "parquet"):
                 self._load_frame(given, self.session.read.parquet(_absolute(location)), location)
+                if given.name in self.on_spark:
+                    self._remember_files(given, location)
             case None | ArrowSource() | EmptySource() | TextSource() | DatasetSource():
                 # Text files too: they lie where the driver runs, and only our own reader tells what is wrong in them.
                 self._load_table(given, self._table(given))
@@ -81,6 +88,15 @@ class SparkExecutor(Executor):
 
     def home(self, relation: str) -> SqlEvaluator:
         return self.driver.sql if relation in self.in_driver else self.sql
+
+    def _remember_files(self, given: Given, location: str) -> None:
+        """Workers may read the user's own files, where these hold nothing but the relation's rows, as numbers."""
+        path = Path(location)
+        plain = all(column.type.kind in ("number", "float") and column.type.bits == 64 for column in given.signature.columns)
+        if plain and not given.facts and not given.counts and self.options.nulls == "error" and path.exists():
+            found = (path,) if path.is_file() else tuple(sorted(path.glob("*.parquet")))
+            if found and (path.is_file() or not any(child.is_dir() for child in path.iterdir())):
+                self.files[given.name] = tuple(file.absolute() for file in found)
 
     def _table(self, given: Given) -> pa.Table:
         return given_table(
@@ -198,7 +214,8 @@ class SparkExecutor(Executor):
                 self._materialise(relation)
         stats.placement = self.engine.place
         check_obligations(self.sql, stratum, self.plan.signatures)
-        self.sql.run(stratum, stats)
+        if not self._by_kernels(stratum, stats):
+            self.sql.run(stratum, stats)
         self.on_spark.update(stratum.names)
         if stratum.evaluation == "once" and stats.facts is None:
             self.defined.update(stratum.names)
@@ -206,6 +223,28 @@ class SparkExecutor(Executor):
                 if self.readers[name] > 1 or (self.limited and name in self.wanted):
                     self.sql.materialise(name, stats)
                     self.defined.discard(name)
+
+    def _by_kernels(self, stratum: Stratum, stats: StratumStats) -> bool:
+        """Evaluates a component by kernels in Spark's tasks; False where SQL has to, and `stats` says why."""
+        from emberlog.executors.distributed import DistributedKernels
+        from emberlog.kernels.cluster.probe import Unavailable
+        from emberlog.kernels.worker import GivenUp
+
+        program = self.driver.kernel_program(stratum, stats)
+        if program is None:
+            return False
+        if self.kernels is None:
+            self.kernels = DistributedKernels(self.session, self.sql, self.options, self.scratch, self.files)
+        try:
+            with self.sql.guarded(stats):
+                self.kernels.evaluate(stratum, program, stats, self.meter)
+            return True
+        except (Unavailable, GivenUp) as reason:
+            told = reason.reason if isinstance(reason, Unavailable) else reason.message
+            if self.options.evaluator == "kernel" and isinstance(reason, Unavailable):
+                raise refuse(stratum, told) from None
+            stats.because = told
+            return False
 
     def _fits_driver(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         if self.options.placement == "spark":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from emberlog.analysis.program import CheckedProgram
+from emberlog.kernels.describe import describe
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.names import given_part
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
@@ -26,6 +27,7 @@ class StratumReport:
     physical: PhysicalStratum
     reads: tuple[str, ...]
     evaluation: str
+    evaluator: str
     where: str
     exchanges: str
     limits: str
@@ -36,6 +38,7 @@ class StratumReport:
         return [
             ("reads", ", ".join(self.reads) or "nothing"),
             ("evaluation", self.evaluation),
+            ("evaluator", self.evaluator),
             ("runs", self.where),
             ("exchanges", self.exchanges),
             ("limits", self.limits),
@@ -60,6 +63,7 @@ def report_strata(
                 physical,
                 reads,
                 _evaluation(stratum),
+                describe(stratum, plan),
                 _where(executor, sorted(behind)),
                 _exchanges(physical, executor),
                 _limits(stratum),
@@ -148,7 +152,7 @@ def _and(names: Sequence[str]) -> str:
 
 def notes(executor: str) -> list[str]:
     """What holds for all strata."""
-    evaluator = "The evaluator of every stratum is sql: it takes any rule and any type."
+    evaluator = "The sql evaluator takes any rule and any type; the kernels take recursion over numbers and ids."
     if executor == "local":
         return [evaluator]
     return [

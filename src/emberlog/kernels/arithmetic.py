@@ -1,5 +1,9 @@
 """Arithmetic in the loops. An operation without a value sets `fail`: the run is then given to the relational evaluator,
-which knows how to tell it, or finds that the binding did not count."""
+which knows how to tell it, or finds that the binding did not count.
+
+Sums, differences and products are computed without signs: the compiler takes it that signed ones never overflow, and
+drops the tests of what did.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from emberlog.syntax.nodes import Call, Term
 
 # A product of floats near this may be off by its rounding: products this large are left to exact arithmetic.
 LARGE_PRODUCT = "9.2e18"
+LEAST = "-9223372036854775808"
 
 
 class Lines(Protocol):
@@ -38,8 +43,18 @@ class Arithmetic:
         self.out.line(f"{name} = {text}")
         return name
 
-    def overflow(self, one: str, other: str, sum_: str) -> None:
-        self._fail(f"(({one} ^ {sum_}) & ({other} ^ {sum_})) < 0")
+    def sum(self, one: str, other: str) -> str:
+        """The name of the sum of two integers."""
+        name = self.out.fresh()
+        self.out.line(f"{name} = {_wrapped(one, '+', other)}")
+        self._fail(f"(({one} ^ {name}) & ({other} ^ {name})) < 0")
+        return name
+
+    def difference(self, one: str, other: str) -> str:
+        name = self.out.fresh()
+        self.out.line(f"{name} = {_wrapped(one, '-', other)}")
+        self._fail(f"(({one} ^ {other}) & ({one} ^ {name})) < 0")
+        return name
 
     def _fail(self, condition: str) -> None:
         self.out.line(f"if {condition}:")
@@ -70,25 +85,22 @@ class Arithmetic:
                 return self._either(function, arguments)
 
     def _integer(self, function: str, arguments: list[str]) -> str:
+        if function in ("+", "-") and len(arguments) == 2:
+            return self.sum(*arguments) if function == "+" else self.difference(*arguments)
         name = self.out.fresh()
         match function, arguments:
-            case "+", [a, b]:
-                self.out.line(f"{name} = {a} + {b}")
-                self.overflow(a, b, name)
-            case "-", [a, b]:
-                self.out.line(f"{name} = {a} - {b}")
-                self._fail(f"(({a} ^ {b}) & ({a} ^ {name})) < 0")
             case "*", [a, b]:
                 self._fail(f"abs(float({a}) * float({b})) >= {LARGE_PRODUCT}")
-                self.out.line(f"{name} = {a} * {b}")
+                self.out.line(f"{name} = {_wrapped(a, '*', b)}")
             case (("/" | "%"), [a, b]):
-                self._fail(f"{b} == 0 or {b} == -1 and {a} == -9223372036854775808")
-                self.out.line(
-                    f"{name} = {'truncated' if function == '/' else 'remainder'}({a}, {b} if {b} != 0 else 1)"
-                )
+                none = self._named(f"{b} == 0 or ({b} == -1 and {a} == {LEAST})")
+                self._fail(none)
+                # The machine traps on what has no quotient.
+                self.out.line(f"{name} = {'truncated' if function == '/' else 'remainder'}({a}, 1 if {none} else {b})")
             case (("neg" | "abs"), [a]):
-                self._fail(f"{a} == -9223372036854775808")
-                self.out.line(f"{name} = {'-' if function == 'neg' else 'abs'}({a})")
+                self._fail(f"{a} == {LEAST}")
+                negative = _wrapped("0", "-", a)
+                self.out.line(f"{name} = {negative if function == 'neg' else f'{a} if {a} >= 0 else {negative}'}")
             case "relu", [a]:
                 self.out.line(f"{name} = {a} if {a} > 0 else 0")
             case _:
@@ -106,3 +118,7 @@ class Arithmetic:
                 return f"({a} if {a} {'<' if function == 'min' else '>'} {other} else {other})"
             case _:
                 raise AssertionError(f"no loop computes {function}")
+
+
+def _wrapped(one: str, operator: str, other: str) -> str:
+    return f"np.int64(np.uint64({one}) {operator} np.uint64({other}))"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from emberlog.kernels.domains import goal_variables, variables_of
 from emberlog.kernels.linear import is_multiple, moving_variables
-from emberlog.kernels.nests import Nest, Probe, Step, Walk
+from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
 from emberlog.kernels.program import Check, KernelProgram, Let
 
 Change = Literal["whole", "multiple", "difference", "first"]
@@ -43,6 +43,8 @@ def _read(step: Step) -> set[str]:
     match step:
         case Probe(_, _, terms) | Walk(_, _, terms):
             return {name for term in terms for name in variables_of(term)}
+        case Meet(_, one, other):
+            return _read(one) | _read(other)
         case Let(_, term):
             return set(variables_of(term))
         case Check():

@@ -74,7 +74,8 @@ class _Composer:
         kinds = self.source.static(name).kinds
         if len(kinds) not in (2, 3) or (len(kinds) == 3 and isinstance(kinds[2], Id)):
             raise _NoPath
-        return StaticRelation(name, self._domain(name, 0), self._domain(name, 1), valued=len(kinds) == 3)
+        valued = len(kinds) == 3 and kinds[2] != "unread"
+        return StaticRelation(name, self._domain(name, 0), self._domain(name, 1), valued)
 
     def _domain(self, name: str, spot: int) -> str:
         kind = self.source.kinds(name)[spot]

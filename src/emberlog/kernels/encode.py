@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emberlog.data.arrow import arrow_type
 from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
 from emberlog.types import INT64_MAX, INT64_MIN, Column
 
@@ -74,7 +75,24 @@ class Listed(Dictionary):
         return self.values.take(pa.array(ids))
 
     def code(self, value: Any) -> int:
-        return int(pc.index(self.values, pa.scalar(value, self.values.type)).as_py())
+        return int(pc.index(self.values, _constants([value], self.values.type)[0]).as_py())
+
+
+class Coded(Dictionary):
+    """Numbers that somebody else gave to values."""
+
+    def __init__(self, numbers: Dictionary, codes: Mapping[object, int]) -> None:
+        self.numbers, self.codes = numbers, codes
+        self.size = numbers.size
+
+    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
+        return self.numbers.encode(values)
+
+    def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
+        return self.numbers.decode(ids)
+
+    def code(self, value: Any) -> int:
+        return self.numbers.code(self.codes[value])
 
 
 def _integers(values: pa.Array) -> np.ndarray[Any, Any]:
@@ -94,14 +112,20 @@ def flat(column: Any) -> pa.Array:
 
 def dictionary(domain: Domain, columns: Sequence[pa.Array]) -> Dictionary:
     """The dictionary of everything in these columns and the constants of the rules."""
+    if domain.codes is not None:
+        return Coded(_of_integers(columns, [code for _, code in domain.codes]), dict(domain.codes))
     if domain.type.kind == "number":
         return _of_integers(columns, [int(value) for value in domain.constants])  # type: ignore[call-overload]
-    type = columns[0].type if columns else pa.string()
-    extra = [pa.array(list(domain.constants), pa.string() if type in (pa.date32(), pa.timestamp("us")) else type)]
-    if extra[0].type != type:
-        extra = [extra[0].cast(type)]
-    found = pc.unique(pa.concat_arrays([pc.unique(c.cast(type)) for c in columns] + extra))
+    type = columns[0].type if columns else arrow_type(domain.type)
+    extra = _constants(domain.constants, type)
+    found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
     return Listed(found.take(pc.sort_indices(found)))
+
+
+def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
+    """Constants of rules, in which dates and times are texts, as values of a column."""
+    made = pa.array(list(values), pa.string() if pa.types.is_temporal(type) else type)
+    return made.cast(type)
 
 
 def _of_integers(columns: Sequence[pa.Array], constants: list[int]) -> Dictionary:
@@ -151,6 +175,8 @@ class Encoder:
                 if not np.isfinite(found).all():
                     raise Unsuited("a float that is not finite")
                 return found
+            case "unread":
+                return np.empty(0, np.uint32)
 
     def rows(self, relation: str, columns: Sequence[pa.Array]) -> list[np.ndarray[Any, Any]]:
         kinds = self.program.kinds(relation)
@@ -178,6 +204,6 @@ class Encoder:
                     found.append(self.dictionaries[domain].decode(values))
                 case "int":
                     found.append(pa.array(values.astype(np.int64, copy=False)))
-                case "float":
+                case _:
                     found.append(pa.array(values))
         return found

@@ -9,16 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.encode import Encoder, Unsuited, flat
 from emberlog.kernels.indexes import is_unique
+from emberlog.kernels.linear import is_linear
 from emberlog.kernels.iterations import End, accumulate, replace
 from emberlog.kernels.masked import MaskedRun
 from emberlog.kernels.pivoted import PivotRun
 from emberlog.kernels.pivots import Pivots, pivots
 from emberlog.kernels.program import Atom, KernelProgram
-from emberlog.kernels.rounds import run_alone, run_together
-from emberlog.kernels.run import Prepared, prepare
+from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
+from emberlog.kernels.run import Prepared, State, prepare
 from emberlog.kernels.watch import Watch
 
 Columns = list[np.ndarray[Any, Any]]
@@ -42,6 +44,7 @@ class Choices:
     ordered: bool = True
     keep: frozenset[str] | None = None
     partition: Mapping[str, int] | None = None
+    part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
 
 
 @dataclass
@@ -74,6 +77,7 @@ def evaluate(
     choices: Choices = Choices(),  # noqa: B008 - frozen
     starts: Mapping[str, pa.Table] | None = None,
     end: End | None = None,
+    peers: Exchange | None = None,
 ) -> Evaluated:
     """The fixpoint, or the end of the iteration from `starts` whose rounds have the contributions `exits` each.
 
@@ -83,12 +87,13 @@ def evaluate(
     encoder = Encoder(program, _by_name(given.values()))
     arrays, first, begin = ({n: encoder.rows(n, c) for n, c in part.items()} for part in given.values())
     for name, columns in program.unique:
-        if not is_unique([arrays[name][spot] for spot in columns]):
+        if not is_unique([arrays[name][spot] for spot in columns], statics[name].num_rows):
             raise Unsuited(f"a contributor has several values in `{name}`")
     rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
     found = pivots(program) if choices.decompose and program.mode == "delta" else {}
     chosen: Pivots = {table.name: found.get(table.name, ()) for table in program.tables}
-    composed = compose(program) if choices.storage in ("auto", "rows") else None
+    apart = peers is not None and peers.size > 1
+    composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
     if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()))):
         return _by_rows(composed, encoder, arrays, first, choices, watch)
     prepared = prepare(
@@ -105,7 +110,7 @@ def evaluate(
         return _iterated(prepared, encoder, first, begin, end, watch)
     if any(chosen.values()):
         return _by_pivots(prepared, encoder, first, choices, watch)
-    return _by_rounds(prepared, encoder, first, choices, watch)
+    return _by_rounds(prepared, encoder, first, choices, watch, peers)
 
 
 # --- the ways --------------------------------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ def _by_rows(
     run = RowsRun(
         composed.program,
         {str(domain): size for domain, size in encoder.sizes.items()},
-        {name: tuple(columns) for name, columns in statics.items()},
+        {name: tuple(columns[: 3 if _is_valued(composed, name) else 2]) for name, columns in statics.items()},
         {name: turned(name, columns) for name, columns in exits.items()},
         workers=choices.workers,
     )
@@ -157,6 +162,10 @@ def _by_rows(
     )
 
 
+def _is_valued(composed: Composed, name: str) -> bool:
+    return any(static.name == name and static.valued for static in composed.program.statics)
+
+
 def _by_pivots(
     prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch
 ) -> Evaluated:
@@ -164,15 +173,29 @@ def _by_pivots(
     many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
     kind = MaskedRun if prepared.masked else PivotRun
-    result = kind(prepared, exits, choices.workers, keep, watch).run()
+    result = kind(prepared, exits, choices.workers, keep, watch, choices.part).run()
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
 
 
 def _by_rounds(
-    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch
+    prepared: Prepared,
+    encoder: Encoder,
+    exits: Mapping[str, Columns],
+    choices: Choices,
+    watch: Watch,
+    peers: Exchange | None,
 ) -> Evaluated:
     """Rounds by one worker, or by several that swap facts where the rules look up no facts of each other."""
-    if choices.exchange and choices.workers > 1 and _is_linear(prepared.program):
+    linear = is_linear(prepared.program)
+    if peers is not None and peers.size > 1:
+        if not linear:
+            raise Unsuited("a rule looks up recursive facts, which another worker may have")
+        done = Rounds(prepared, peers.rank, peers.size)
+        done.states.append(State(prepared))
+        run_worker(done.states[0], exits, peers, watch.rounds)
+        done.derivations, done.bytes_exchanged = done.states[0].derivations, peers.bytes_sent
+        how = f"rounds with an exchange, {_storages(prepared)}, {peers.size} workers"
+    elif choices.exchange and choices.workers > 1 and linear:
         done = run_together(prepared, exits, choices.workers, watch)
         how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}"
     else:
@@ -186,12 +209,6 @@ def _by_rounds(
         bytes_exchanged=done.bytes_exchanged,
         pieces=lambda name: iter([done.columns(name)]),
     )
-
-
-def _is_linear(program: KernelProgram) -> bool:
-    """Does each rule read one fact of the component? Others need facts that another worker may have."""
-    names = {table.name for table in program.tables}
-    return all(sum(isinstance(goal, Atom) and goal.relation in names for goal in rule.body) == 1 for rule in program.rules)
 
 
 def _iterated(

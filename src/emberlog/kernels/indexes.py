@@ -50,7 +50,7 @@ def build(
     workers: int = 1,
 ) -> Index:
     """The index of a static by its `bound` columns; of the others only the `needed` ones are kept."""
-    rows = len(columns[0]) if columns else 0
+    rows = max(len(column) for column in columns)
     kept = [spot for spot in range(len(columns)) if spot in needed or spot in bound[1:]]
     if not bound:
         return Index({spot: columns[spot] for spot in kept}, None, None, rows)
@@ -108,10 +108,10 @@ def _shared(parts: int, work: Callable[[int], object]) -> None:
             done.result()
 
 
-def is_unique(columns: Sequence[np.ndarray[Any, Any]]) -> bool:
-    """Does no row of these columns stand twice?"""
-    if not columns or not len(columns[0]):
-        return True
+def is_unique(columns: Sequence[np.ndarray[Any, Any]], rows: int) -> bool:
+    """Does no row of these columns, of which there may be none, stand twice?"""
+    if not columns or rows < 2:
+        return rows < 2
     order = np.lexsort(columns)
     same = np.ones(len(order) - 1, bool)
     for column in columns:

@@ -216,9 +216,8 @@ class Loops(Emitter):
             out.line(f"{t}_d = {t}_del[{slot}]")
             out.line(f"{t}_del[{slot}] = 0")
             out.line(f"{t}_old = {t}_val[{slot}]")
-            out.line(f"{t}_now = {t}_old + {t}_d")
-            if layout.value_kind != "float":
-                Arithmetic(out).overflow(f"{t}_old", f"{t}_d", f"{t}_now")
+            total = f"{t}_old + {t}_d" if layout.value_kind == "float" else Arithmetic(out).sum(f"{t}_old", f"{t}_d")
+            out.line(f"{t}_now = {total}")
             out.line(f"{t}_val[{slot}] = {t}_now")
             value = f"{t}_now"
         elif fold != "set":
@@ -296,7 +295,7 @@ class Loops(Emitter):
             keys = [self.term(rule.arguments[key], inner, rule.kinds, layout.table.kinds[key]) for key in layout.keys]
             now, then = out.fresh("g"), out.fresh("g")
             total = out.fresh("g")
-            zero = "0.0" if kind == "float" else "0"
+            zero = "0.0" if kind == "float" else "np.int64(0)"
             out.line(f"{now}, {total} = False, {zero}")
             self.evaluated(changing, nest, {**inner, **env}, now, total, value, "")
             out.line(f"{then} = False")
@@ -325,7 +324,11 @@ class Loops(Emitter):
         kind = self.layouts[rule.head].table.kinds[value]
         term = self.term(rule.arguments[value], env, rule.kinds, kind)
         out.line(f"{flag} = True")
-        out.line(f"{total} = {total} {'-' if sign else '+'} {term}")
+        if kind == "float":
+            out.line(f"{total} = {total} {'-' if sign else '+'} {term}")
+        else:
+            number = Arithmetic(out)
+            out.line(f"{total} = {number.difference(total, term) if sign else number.sum(total, term)}")
         out.depth = depth
 
     # --- pivots --------------------------------------------------------------------------------------------------
@@ -518,11 +521,10 @@ class States(Loops):
         match layout.table.fold:
             case "sum":
                 with out.block("else:"):
-                    total = out.fresh("d")
-                    out.line(f"{total} = {t}_nxt[{slot}] + {value}")
+                    sum_ = f"{t}_nxt[{slot}] + {value}"
                     if layout.value_kind != "float":
-                        Arithmetic(out).overflow(f"{t}_nxt[{slot}]", value, total)
-                    out.line(f"{t}_nxt[{slot}] = {total}")
+                        sum_ = Arithmetic(out).sum(f"{t}_nxt[{slot}]", value)
+                    out.line(f"{t}_nxt[{slot}] = {sum_}")
             case fold:
                 with out.block(f"elif {value} {'<' if fold == 'min' else '>'} {t}_nxt[{slot}]:"):
                     out.line(f"{t}_nxt[{slot}] = {value}")

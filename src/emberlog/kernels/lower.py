@@ -6,6 +6,7 @@ is made from the rules alone; what depends on the data (numbers at the edge of 6
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal as OneOf
@@ -22,6 +23,7 @@ from emberlog.kernels.program import (
     Ineligible,
     KernelProgram,
     KernelRule,
+    Kind,
     Let,
     Missing,
     Static,
@@ -71,9 +73,13 @@ class _Lowering:
         summed = {name: value for name, (fold, value) in folds.items() if fold == "sum" and value is not None}
         for rule in raw:
             reader.read(rule, summed)
+        self.read = _read_columns(raw, statics) | {
+            (name, spot) for name in folds for spot in range(len(self.signatures[name].columns))
+        }
+        columns = ((name, i, c.type) for name in (*folds, *statics) for i, c in enumerate(self.signatures[name].columns))
         kinds = Kinds(
             reader.classes,
-            [(name, i, c.type) for name in (*folds, *statics) for i, c in enumerate(self.signatures[name].columns)],
+            [(name, spot, type) for name, spot, type in columns if (name, spot) in self.read],
             [(rule.id, name, type) for rule in self.rules for name, type in _types(rule).items()],
         )
         tables = tuple(Table(name, self._kinds(kinds, name), *fold) for name, fold in folds.items())
@@ -118,9 +124,12 @@ class _Lowering:
         signature = self.signatures[name]
         return signature.groups if signature.aggregates else None
 
-    def _kinds(self, kinds: Kinds, name: str) -> tuple[object, ...]:  # type: ignore[override]
-        found = []
+    def _kinds(self, kinds: Kinds, name: str) -> tuple[Kind, ...]:
+        found: list[Kind] = []
         for position, described in enumerate(self.signatures[name].columns):
+            if (name, position) not in self.read:
+                found.append("unread")
+                continue
             kind = kinds.of(column(name, position))
             if kind is None:
                 raise _Unfit(f"it computes with the column {described.name} of `{name}`, which is {described.type}")
@@ -193,8 +202,7 @@ class _Lowering:
         for term in (*arguments, *([] if contributor is None else [contributor])):
             _known(term, rule.types)
         body = tuple(goal for number, literal in enumerate(rule.body) for goal in _goals(rule, number, literal))
-        # An aggregated value that was matched is bound apart, so that the join is seen as what it is.
-        return KernelRule(rule.id, rule.predicate, tuple(arguments), body, {}, contributor)
+        return _without_unread(KernelRule(rule.id, rule.predicate, tuple(arguments), body, {}, contributor))
 
     def _kinded(self, rule: KernelRule, kinds: Kinds) -> KernelRule:
         found = {}
@@ -206,6 +214,29 @@ class _Lowering:
                 raise _Unfit(f"it computes with `{name}`, whose type the loops do not have")
             found[name] = kind
         return replace(rule, kinds=found)
+
+
+def _without_unread(rule: KernelRule) -> KernelRule:
+    """The rule in which columns whose variable stands nowhere else are not read."""
+    names = Counter(name for goal in rule.body for name in goal_variables(goal))
+    names.update(name for argument in rule.arguments for name in variables_of(argument))
+    names.update(() if rule.contributor is None else variables_of(rule.contributor))
+
+    def argument(term: Term | None) -> Term | None:
+        return None if isinstance(term, Variable) and names[term.name] == 1 else term
+
+    body = tuple(
+        replace(goal, arguments=tuple(argument(term) for term in goal.arguments)) if isinstance(goal, Atom) else goal
+        for goal in rule.body
+    )
+    return replace(rule, body=body)
+
+
+def _read_columns(rules: list[KernelRule], statics: tuple[str, ...]) -> set[tuple[str, int]]:
+    """The columns of statics that some rule reads; the first one where none does: rows must be counted."""
+    goals = [goal for rule in rules for goal in rule.body if isinstance(goal, Atom | Missing)]
+    read = {(g.relation, spot) for g in goals for spot, term in enumerate(g.arguments) if term is not None}
+    return read | {(name, 0) for name in statics if not any(name == other for other, _ in read)}
 
 
 def _atoms(rule: KernelRule) -> list[Atom]:
@@ -295,16 +326,28 @@ def _contributors(program: KernelProgram) -> Iterator[tuple[str, tuple[int, ...]
         head = program.table(rule.head)
         assert head is not None
         moving = moving_variables(rule, program)
-        named = set(variables_of(rule.contributor))
-        named.update(name for key in head.keys for name in variables_of(rule.arguments[key]))
+        # A computed term does not tell the values that it was computed from.
+        terms = [rule.contributor, *(rule.arguments[key] for key in head.keys)]
+        named = {term.name for term in terms if isinstance(term, Variable)}
         free = {name for goal in rule.body for name in goal_variables(goal)} - moving - named
-        held = [goal for goal in rule.body if isinstance(goal, Atom) and not free.isdisjoint(goal_variables(goal))]
+        held = [
+            goal
+            for goal in rule.body
+            if isinstance(goal, Atom) and (_unread(goal, program) or not free.isdisjoint(goal_variables(goal)))
+        ]
         if any(isinstance(goal, Let) and goal.variable in free for goal in rule.body) or len(held) > 1:
             raise _Unfit(f"the contributor of the sum of `{rule.head}` does not name one binding")
         if held and held[0].relation in {table.name for table in program.tables}:
             raise _Unfit(f"the contributor of the sum of `{rule.head}` does not name one binding")
         for goal in held:
             known = (
-                spot for spot, arg in enumerate(goal.arguments) if arg is None or free.isdisjoint(variables_of(arg))
+                spot for spot, arg in enumerate(goal.arguments) if arg is not None and free.isdisjoint(variables_of(arg))
             )
             yield goal.relation, tuple(known)
+
+
+def _unread(atom: Atom, program: KernelProgram) -> bool:
+    """Has the atom a column that is not read, and so may match several rows?"""
+    table = program.table(atom.relation)
+    value = None if table is None else table.value
+    return any(argument is None and spot != value for spot, argument in enumerate(atom.arguments))

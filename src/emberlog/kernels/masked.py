@@ -31,12 +31,12 @@ class Block:
 
 
 class MaskedRun:
-    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch) -> None:
+    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch, part: tuple[int, int] = (0, 1)) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
         self.watch = watch
-        self.pivots, self.exits = grouped_exits(prepared, exits)
+        self.pivots, self.exits = grouped_exits(prepared, exits, part)
         self.number = len(self.pivots[0])
         self.blocks: dict[str, list[Block]] = {name: [] for name in prepared.tables}
         self.counts = dict.fromkeys(prepared.tables, 0)

@@ -7,7 +7,7 @@ then those of which one row is known to match, then the others in the order of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,7 +42,18 @@ class Walk:
     binds: tuple[tuple[int, str], ...]
 
 
-Step: TypeAlias = Probe | Walk | Check | Let
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """The values of `variable` that two statics have in common: their rows are sorted by it, and the loops jump from one
+    to the other over what the other does not have. The last of the `bound` columns of each probe is the one they share.
+    """
+
+    variable: str
+    one: Probe
+    other: Probe
+
+
+Step: TypeAlias = Probe | Walk | Check | Let | Meet
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +134,46 @@ class _Order:
         waiting = list(goals)
         found: list[Step] = []
         while waiting:
-            goal = next((goal for goal in waiting if self._is_ready(goal)), None) or self._best(waiting)
+            goal = next((goal for goal in waiting if self._is_ready(goal)), None)
+            pair = None if goal is not None else self._pair(waiting)
+            if pair is not None:
+                found.append(self._meet(*pair))
+                waiting = [other for other in waiting if other not in pair]
+                continue
+            goal = goal or self._best(waiting)
             waiting.remove(goal)
             found += self._step(goal, waiting)
         return tuple(found)
+
+    def _pair(self, waiting: list[Goal]) -> tuple[Atom, Atom] | None:
+        """Two statics that are known but for one and the same variable: they close a cycle."""
+        open_: dict[str, Atom] = {}
+        for goal in waiting:
+            if not isinstance(goal, Atom) or self.program.table(goal.relation) is not None:
+                continue
+            free = [a.name for a in goal.arguments if isinstance(a, Variable) and a.name not in self.known]
+            whole = all(argument is not None for argument in goal.arguments)
+            if len(free) == 1 and self._bound(goal) and (whole or not self.once):
+                if free[0] in open_:
+                    return open_[free[0]], goal
+                open_[free[0]] = goal
+        return None
+
+    def _meet(self, one: Atom, other: Atom) -> Meet:
+        probes = [self._sorted(atom) for atom in (one, other)]
+        (name,) = {a.name for a in one.arguments if isinstance(a, Variable) and a.name not in self.known}
+        self.known.add(name)
+        return Meet(name, probes[0], probes[1])
+
+    def _sorted(self, atom: Atom) -> Probe:
+        bound = self._bound(atom)
+        terms = tuple(term for spot in bound if (term := atom.arguments[spot]) is not None)
+        shared = next(
+            spot
+            for spot, argument in enumerate(atom.arguments)
+            if isinstance(argument, Variable) and argument.name not in self.known
+        )
+        return Probe(atom.relation, (*bound, shared), terms, ())
 
     def _is_ready(self, goal: Goal) -> bool:
         match goal:
@@ -191,5 +238,17 @@ class _Order:
 
 def index_orders(nests: Iterable[Nest]) -> Mapping[tuple[str, tuple[int, ...]], None]:
     """The static indexes that the nests need: a relation and the columns by which rows are found."""
-    probes = (step for nest in nests for step in nest.steps if isinstance(step, Probe))
-    return dict.fromkeys((probe.relation, probe.bound) for probe in probes)
+    return dict.fromkeys((probe.relation, probe.bound) for nest in nests for probe in probes(nest))
+
+
+def probes(nest: Nest) -> Iterator[Probe]:
+    """Every look-up in a static."""
+    for step in nest.steps:
+        match step:
+            case Probe():
+                yield step
+            case Meet(_, one, other):
+                yield one
+                yield other
+            case _:
+                pass

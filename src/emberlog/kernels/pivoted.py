@@ -57,12 +57,12 @@ class Pivoted:
 
 
 class PivotRun:
-    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch) -> None:
+    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch, part: tuple[int, int] = (0, 1)) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
         self.watch = watch
-        self.pivots, self.exits = grouped_exits(prepared, exits)
+        self.pivots, self.exits = grouped_exits(prepared, exits, part)
         self.number = len(self.pivots[0]) if self.pivots else 0
         self.next = 0
         self.lock = Lock()
@@ -194,11 +194,21 @@ def _written(t: str, layout: TableLayout) -> dict[int, str]:
 
 
 def grouped_exits(
-    prepared: Prepared, exits: Mapping[str, Arrays]
+    prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, int] = (0, 1)
 ) -> tuple[list[np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
-    """The values of the pivots that occur, and the exit rows of each table sorted by them."""
+    """The values of the pivots that occur, and the exit rows of each table sorted by them.
+
+    Of `part`, (rank, size), only the pivots of this rank count: every so many in their order, so that neighbours, which
+    are often alike, are shared out.
+    """
     pivots = {name: [exits[name][p] for p in prepared.pivots[name]] for name in prepared.tables}
     numbers, values = _numbered(list(pivots.values()))
+    if part[1] > 1:
+        rank, size = part
+        mine = [keys % size == rank for keys in numbers]
+        exits = {n: [c[kept] for c in exits[n]] for n, kept in zip(prepared.tables, mine, strict=True)}
+        numbers = [keys[kept] // np.uint32(size) for keys, kept in zip(numbers, mine, strict=True)]
+        values = [np.ascontiguousarray(column[rank::size]) for column in values]
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for (name, t), keys in zip(prepared.tables.items(), numbers, strict=True):
         layout = prepared.layouts[name]

@@ -22,16 +22,21 @@ class Id:
     domain: int
 
 
-Kind: TypeAlias = Id | Literal["int", "float"]
+# A column of a static that no rule reads is `unread`: it is not even fetched.
+Kind: TypeAlias = Id | Literal["int", "float", "unread"]
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that some columns share. `constants` are those of the rules; they are in the dictionary too."""
+    """The values that some columns share. `constants` are those of the rules; they are in the dictionary too.
+
+    `codes` is set when the columns hold numbers in place of the values already: the number of each constant.
+    """
 
     type: Type
     columns: tuple[tuple[str, int], ...]  # of relations, tables and statics
     constants: tuple[object, ...] = ()
+    codes: tuple[tuple[object, int], ...] | None = None
 
 
 Fold: TypeAlias = Literal["set", "min", "max", "sum"]

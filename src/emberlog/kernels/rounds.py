@@ -25,23 +25,24 @@ EVER = 1 << 62
 
 
 class Rounds:
-    """The state after the fixpoint, of one worker or more."""
+    """The state after the fixpoint, of all workers in this process or, with a `rank` of `size`, of one among others."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, rank: int | None = None, size: int = 1) -> None:
         self.prepared = prepared
+        self.rank = rank
+        self.size = size
         self.states: list[State] = []
         self.derivations = 0
         self.bytes_exchanged = 0
 
     def counts(self) -> dict[str, int]:
-        if len(self.states) == 1:
+        if len(self.states) == 1 and self.rank is None:
             return {name: self.states[0].count(name) for name in self.prepared.tables}
-        return {
-            name: len(self.columns(name)[0]) if self.prepared.layouts[name].table.kinds else 0
-            for name in self.prepared.tables
-        }
+        return {name: len(self.columns(name)[0]) for name in self.prepared.tables}
 
     def columns(self, name: str) -> list[np.ndarray[Any, Any]]:
+        if self.rank is not None:
+            return owned(self.states[0], name, self.rank, self.size)
         parts = [owned(state, name, rank, len(self.states)) for rank, state in enumerate(self.states)]
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)] if len(parts) > 1 else parts[0]
 

@@ -15,12 +15,13 @@ from emberlog.kernels.indexes import build, narrowed
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.masks import WORDS, Masks, is_maskable
-from emberlog.kernels.nests import Nest, Probe, index_orders, nests
+from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
 from emberlog.kernels.source import Source, value_dtype
 from emberlog.syntax.nodes import Variable
+from emberlog.types import INT64_MAX
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
@@ -73,10 +74,8 @@ def prepare(
         shared[f"c{i}"] = encoder.constant(kind, value)
     for (name, bound), label in names.items():
         static = program.static(name)
-        probes = [
-            s for n in planned for s in n.steps if isinstance(s, Probe) and (s.relation, s.bound) == (name, bound)
-        ]
-        needed = {position for probe in probes for position, _ in probe.binds}
+        reading = [p for nest in planned for p in probes(nest) if (p.relation, p.bound) == (name, bound)]
+        needed = {position for probe in reading for position, _ in probe.binds}
         kind = static.kinds[bound[0]] if bound else None
         slots = encoder.sizes[kind.domain] if isinstance(kind, Id) else 0
         index = build(static, bound, columns[name], needed, slots, workers)
@@ -279,7 +278,7 @@ class State:
         values = values.astype(arrays[f"{t}_val"].dtype, copy=False)
         if layout.table.fold == "sum":
             state = (arrays[f"{t}_del"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
-            if call(put_sum, *state, slots, values):
+            if call(put_sum, *state, slots, values, np.inf if values.dtype.kind == "f" else INT64_MAX):
                 raise Unsuited("a sum that leaves 64 bits")
         else:
             state = (arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)

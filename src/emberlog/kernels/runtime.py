@@ -127,6 +127,16 @@ def bound_above(column: Any, low: Any, high: Any, value: Any) -> Any:
 
 
 @jit
+def jump(column: Any, low: Any, high: Any, value: Any) -> Any:
+    """The first row from `low` on whose value is not below `value`: by doubling steps, then by halving."""
+    step = np.uint64(1)
+    while low + step < high and column[low + step] < value:
+        low += step
+        step += step
+    return bound_below(column, low, min(low + step + np.uint64(1), high), value)
+
+
+@jit
 def count_keys(keys: Any, counts: Any) -> None:
     """How many rows each key has."""
     for row in range(keys.size):
@@ -253,15 +263,16 @@ def put_best(val: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: An
 
 
 @jit
-def put_sum(pending: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: Any, values: Any) -> Any:
-    """What is added to groups; all of them wait. True if a sum left 64 bits."""
+def put_sum(pending: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: Any, values: Any, most: Any) -> Any:
+    """What is added to groups; all of them wait. True if the size of a sum would be above `most`."""
     count, following, failed = counts[0], counts[2], False
     for i in range(slots.size):
         slot, value = slots[i], values[i]
-        total = pending[slot] + value
-        if (value > 0) != (total > pending[slot]) and value != 0 and float(total) != float(pending[slot]):
+        # Looked at before it is done: the compiler takes it that sums of integers do not overflow.
+        if (pending[slot] > most - value) if value > 0 else (pending[slot] < -most - value):
             failed = True
-        pending[slot] = total
+            continue
+        pending[slot] += value
         bits = seen[slot]
         if bits & 2 == 0:
             if bits == 0 and log.size:

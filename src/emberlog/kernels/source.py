@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from emberlog.kernels.arithmetic import Arithmetic
 from emberlog.kernels.layout import TableLayout, walk_key
-from emberlog.kernels.nests import Nest, Probe, Step, Walk
+from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Check, Id, KernelProgram, Kind, Let
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
@@ -26,7 +26,7 @@ KNOWN, QUEUED, TAKEN = 1, 2, 4  # bits of `seen`
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
-from emberlog.kernels.runtime import remainder
+from emberlog.kernels.runtime import jump, remainder
 
 U1 = np.uint32(1)
 ONE = np.uint8(1)
@@ -213,6 +213,8 @@ class Emitter:
                 self.probe(step, rest, nest, env, done)
             case Walk():
                 self.walk(step, rest, nest, env, done)
+            case Meet():
+                self.meet(step, rest, nest, env, done)
 
     def probe(
         self, probe: Probe, rest: list[Step], nest: Nest, env: dict[str, str], done: Callable[[dict[str, str]], None]
@@ -233,6 +235,26 @@ class Emitter:
                 inner[variable] = name
             self.run(rest, nest, inner, done)
 
+    def meet(
+        self, meet: Meet, rest: list[Step], nest: Nest, env: dict[str, str], done: Callable[[dict[str, str]], None]
+    ) -> None:
+        out, ends, columns = self.out, [], []
+        for probe in (meet.one, meet.other):
+            ends.append(self.rows(probe, nest, env))
+            columns.append(self.static_column(probe, probe.bound[-1]))
+        (low, high), (low2, high2) = ends
+        one, other = out.fresh("v"), out.fresh("v")
+        with out.block(f"while {low} < {high} and {low2} < {high2}:"):
+            for name, column, spot, probe in ((one, columns[0], low, meet.one), (other, columns[1], low2, meet.other)):
+                out.line(f"{name} = {self.wide(probe.relation, probe.bound[-1], f'{column}[{spot}]')}")
+            with out.block(f"if {one} < {other}:"):
+                out.line(f"{low} = jump({columns[0]}, {low}, {high}, {other})")
+            with out.block(f"elif {other} < {one}:"):
+                out.line(f"{low2} = jump({columns[1]}, {low2}, {high2}, {one})")
+            with out.block("else:"):
+                self.run(rest, nest, {**env, meet.variable: one}, done)
+                out.line(f"{low}, {low2} = {low} + np.uint64(1), {low2} + np.uint64(1)")
+
     def wide(self, relation: str, position: int, text: str) -> str:
         """Numbers are computed with in 64 bits, however narrow they are stored."""
         return f"np.int64({text})" if (relation, position) in self.narrow else text
@@ -242,7 +264,7 @@ class Emitter:
         name, static = self.index(probe), self.program.static(probe.relation)
         low, high = self.out.fresh("a"), self.out.fresh("b")
         values = [
-            self.term(t, env, nest.rule.kinds, static.kinds[p]) for p, t in zip(probe.bound, probe.terms, strict=True)
+            self.term(t, env, nest.rule.kinds, static.kinds[p]) for p, t in zip(probe.bound, probe.terms, strict=False)
         ]
         if not values:
             self.out.line(f"{low}, {high} = np.uint64(0), {self.use(f'{name}_m', 'uint64', 0)}")
@@ -255,7 +277,8 @@ class Emitter:
             self.out.line(f"{low}, {high} = {offsets}[{spot}], {offsets}[{spot} + U1]")
         else:
             self.out.line(f"{low}, {high} = {offsets}[{values[0]}], {offsets}[{values[0]} + U1]")
-        for position, value in zip(probe.bound[1:], values[1:], strict=True):
+        # Of a meeting the last column is not known yet.
+        for position, value in zip(probe.bound[1 : len(values)], values[1:], strict=True):
             column = self.static_column(probe, position)
             self.out.line(f"{low} = bound_below({column}, {low}, {high}, {value})")
             self.out.line(f"{high} = bound_above({column}, {low}, {high}, {value})")
@@ -473,15 +496,14 @@ class Emitter:
             out.line(f"{t}_next += 1")
 
     def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
-        out, sum_ = self.out, self.out.fresh("d")
-        out.line(f"{sum_} = {t}_del[{slot}] + {value}")
-        hold = None
+        out, sum_, hold = self.out, self.out.fresh("d"), None
         if layout.value_kind == "float":
+            out.line(f"{sum_} = {t}_del[{slot}] + {value}")
             with out.block(f"if {sum_} != {sum_}:"):
                 out.line("fail = 1")
             hold = f"abs({sum_}) > {self.use('tolerance', 'float64', 0)} * abs({t}_val[{slot}])"
         else:
-            Arithmetic(out).overflow(f"{t}_del[{slot}]", value, sum_)
+            sum_ = Arithmetic(out).sum(f"{t}_del[{slot}]", value)
         out.line(f"{t}_del[{slot}] = {sum_}")
         self.queue(layout, t, slot, hold)
 

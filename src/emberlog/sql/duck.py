@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from emberlog.sql.compile import Statement
 from emberlog.sql.dialect import FLOAT_TEXT, DuckDB
 from emberlog.sql.engine import SqlEngine
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
+
+Answer = TypeVar("Answer")
 
 
 class DuckEngine(SqlEngine):
@@ -41,14 +44,23 @@ class DuckEngine(SqlEngine):
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
 
     def _run(self, sql: str, statement: Statement | None = None) -> list[tuple[Any, ...]]:
-        if statement is not None and statement.needs_float_text and not self._has_float_text:
+        return self._interruptibly(lambda: self._execute(sql, statement).fetchall())
+
+    def _execute(self, sql: str, statement: Statement | None) -> duckdb.DuckDBPyConnection:
+        if statement is not None:
+            self._prepare(statement)
+        return self._connection.execute(sql, statement.parameters if statement else None)
+
+    def _prepare(self, statement: Statement) -> None:
+        if statement.needs_float_text and not self._has_float_text:
             self._connection.create_function(FLOAT_TEXT, repr, ["DOUBLE"], "VARCHAR")
             self._has_float_text = True
-        parameters = statement.parameters if statement else None
+
+    def _interruptibly(self, work: Callable[[], Answer]) -> Answer:
+        """Python sees Ctrl-C when a call returns, which a long statement does not: it runs in another thread."""
         if current_thread() is not main_thread():
-            return self._execute(sql, parameters)
-        # Python sees Ctrl-C when a call returns, which a long statement does not: it runs in another thread.
-        running = self._worker.submit(self._execute, sql, parameters)
+            return work()
+        running = self._worker.submit(work)
         try:
             return running.result()
         except KeyboardInterrupt:
@@ -57,9 +69,6 @@ class DuckEngine(SqlEngine):
                 wait([running], timeout=0.1)
             raise
 
-    def _execute(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, parameters).fetchall()
-
     def load(self, name: str, table: pa.Table) -> None:
         self._connection.register("arrow_in", table)
         try:
@@ -67,8 +76,9 @@ class DuckEngine(SqlEngine):
         finally:
             self._connection.unregister("arrow_in")
 
-    def attach(self, name: str, rows: pa.RecordBatchReader) -> None:
-        """A table whose rows come from a reader, once: the next statement that reads it takes them as they come."""
+    def attach(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+        """A table whose rows stay in Arrow's memory; those of a reader come once, for the next statement that reads
+        them."""
         self._connection.register(name, rows)
 
     def detach(self, name: str) -> None:
@@ -108,11 +118,10 @@ class DuckEngine(SqlEngine):
         return self._connection.sql(f"SELECT * FROM {name}").to_arrow_table()
 
     def read(self, statement: Statement) -> pa.Table:
-        self.store("read_out", statement)
-        try:
-            return self.fetch("read_out")
-        finally:
-            self.drop("read_out")
+        self._prepare(statement)
+        return self._interruptibly(
+            lambda: self._connection.sql(statement.sql, params=statement.parameters or None).to_arrow_table()
+        )
 
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         rows = self._run(f"{statement.sql} LIMIT 1", statement)

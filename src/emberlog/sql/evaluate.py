@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.diagnostics import EmberlogError, ExecutionError, InternalError
@@ -139,6 +139,13 @@ class SqlEvaluator:
         """The rows of a plan that makes rows of a relation, in this process."""
         statement = self.empty(_types(signature)) if plan is None else self.statement(plan)
         return self.engine.read(statement)
+
+    def frame_of(self, plan: Plan | None, signature: Signature) -> Any:
+        """The same as a DataFrame of Spark."""
+        from emberlog.sql.spark import SparkEngine
+
+        assert isinstance(self.engine, SparkEngine)
+        return self.engine.query(self.empty(_types(signature)) if plan is None else self.statement(plan))
 
     def define(self, relation: str) -> None:
         """Gives a relation that is a view a name in the engine; nothing is computed."""

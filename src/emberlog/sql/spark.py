@@ -83,7 +83,7 @@ class SparkEngine(SqlEngine):
         self._tables[name] = parts
         self.frame(name).createOrReplaceTempView(self.table(name))
 
-    def _query(self, statement: Statement) -> Any:
+    def query(self, statement: Statement) -> Any:
         if statement.needs_float_text and not self._has_float_text:
             from pyspark.sql.functions import udf
 
@@ -98,10 +98,10 @@ class SparkEngine(SqlEngine):
         self.set_frame(name, to_frame(self.session, table), table.num_rows)
 
     def define(self, name: str, statement: Statement) -> None:
-        self.set_frame(name, self._query(statement))
+        self.set_frame(name, self.query(statement))
 
     def store(self, name: str, statement: Statement, most: int | None = None) -> int:
-        frame = self._query(statement)
+        frame = self.query(statement)
         if most is not None and most <= SMALL_LIMIT:
             frame = frame.limit(most)
         # Not eager: the count below computes and keeps the rows in one job.
@@ -158,10 +158,10 @@ class SparkEngine(SqlEngine):
         return self.frame(name).toArrow()
 
     def read(self, statement: Statement) -> pa.Table:
-        return self._query(statement).toArrow()
+        return self.query(statement).toArrow()
 
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
-        row = self._query(statement).first()
+        row = self.query(statement).first()
         return None if row is None else tuple(row)
 
     @contextmanager

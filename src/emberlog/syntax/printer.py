@@ -119,14 +119,11 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
 def _where(attribute: nodes.Attribute) -> str:
-    match attribute.where:
-        case ():
-            return ""
-        case (condition,):
-            return f" where {_formula(condition)}"
-        case (first, *rest):
-            low = f"{_term(first.right)} {_MIRRORED[first.operator]} "
-            return f" where {low}" + ", ".join(_formula(condition) for condition in rest)
+    if not attribute.where:
+        return ""
+    *low, last = attribute.where
+    before = "".join(f"{_term(condition.right)} {_MIRRORED[condition.operator]} " for condition in low)
+    return f" where {before}{_formula(last)}"
 
 
 def _option(value: str | int | float | bool) -> str:

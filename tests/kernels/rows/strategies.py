@@ -23,7 +23,9 @@ class Case:
 
 def ids(size: int) -> st.SearchStrategy[int]:
     """Ids, the first and last more often than others, from a few so that joins find partners."""
-    return st.one_of(st.integers(0, min(size, 9) - 1), st.integers(max(size - 4, 0), size - 1), st.integers(0, size - 1))
+    return st.one_of(
+        st.integers(0, min(size, 9) - 1), st.integers(max(size - 4, 0), size - 1), st.integers(0, size - 1)
+    )
 
 
 @st.composite
@@ -74,7 +76,7 @@ def _values(kinds: str, real: bool) -> st.SearchStrategy[Number]:
 def _rules(
     draw: st.DrawFn, recursive: tuple[RowRelation, ...], statics: tuple[StaticRelation, ...], kinds: str
 ) -> list[Composition]:
-    relations = (*recursive, *statics)
+    relations: tuple[RowRelation | StaticRelation, ...] = (*recursive, *statics)
     rules = []
     for _ in range(draw(st.integers(0, 5))):
         head = draw(st.sampled_from(recursive))

@@ -14,7 +14,9 @@ Facts: TypeAlias = dict[tuple[int, int], Number]
 """Pairs with their values; sets have the value 0."""
 
 
-def evaluate(program: RowsProgram, statics: Mapping[str, list[tuple[Number, ...]]], exits: Mapping[str, list[tuple[Number, ...]]]) -> dict[str, Facts]:
+def evaluate(
+    program: RowsProgram, statics: Mapping[str, list[tuple[Number, ...]]], exits: Mapping[str, list[tuple[Number, ...]]]
+) -> dict[str, Facts]:
     """All facts of the recursive relations. Static relations may have several values for a pair."""
     better = {relation.name: (max if relation.kind == "max" else min) for relation in program.recursive}
     facts: dict[str, Facts] = {relation.name: {} for relation in program.recursive}
@@ -26,8 +28,8 @@ def evaluate(program: RowsProgram, statics: Mapping[str, list[tuple[Number, ...]
         return new != old
 
     for name, rows in exits.items():
-        for x, y, *value in rows:
-            offer(name, (int(x), int(y)), value[0] if value else 0)
+        for x, y, *rest in rows:
+            offer(name, (int(x), int(y)), rest[0] if rest else 0)
 
     def read(side: Side) -> list[tuple[int, int, Number]]:
         if side.relation in facts:

@@ -24,7 +24,11 @@ SHARE: Bounds = (Bound(">=", 0), Bound("<=", 1))
 
 # What a proof tries to assume of one column, the weakest first, and of several columns at once.
 FAMILY: tuple[Bounds, ...] = (NOT_ZERO, NOT_NEGATIVE, NOT_POSITIVE, POSITIVE, NEGATIVE, FROM_ONE, TO_ONE, SHARE)
-SIGNS: tuple[Bounds, ...] = (NOT_NEGATIVE, NOT_POSITIVE)
+MIXED: tuple[tuple[Bounds, Bounds], ...] = (
+    (NOT_NEGATIVE, NOT_POSITIVE),
+    (NOT_POSITIVE, NOT_NEGATIVE),
+    (NOT_POSITIVE, NOT_POSITIVE),
+)
 OWN: tuple[Bounds, ...] = (NOT_NEGATIVE, NOT_POSITIVE, POSITIVE, NEGATIVE)
 TOGETHER: tuple[Bounds, ...] = (NOT_NEGATIVE, POSITIVE, SHARE, FROM_ONE)
 

@@ -50,7 +50,7 @@ def _variables(call: Call) -> Iterator[Variable]:
 
 def _finite_groups(step: Step) -> bool:
     """Are the columns of the head but its aggregate taken from rows, not computed?"""
-    return not any(isinstance(column, Call) for column in step.columns if column is not step.value)
+    return not step.opaque and not any(isinstance(column, Call) for column in step.columns if column is not step.value)
 
 
 def _never_improves(step: Step, symbol: str, function: str, needs: Needs) -> bool:
@@ -68,4 +68,4 @@ def _never_improves(step: Step, symbol: str, function: str, needs: Needs) -> boo
         return False
     for name, known in list(encoder.symbols().items()):
         formulas += [bounded(known, bound) for bound in needs.get(step.origins[name], ())]
-    return solve(formulas + encoder.sides + encoder.known())[0] == "unsat"
+    return solve(formulas + encoder.sides + encoder.known()).status == "unsat"

@@ -10,8 +10,8 @@ from emberlog.analysis.program import Bind, CoreRule, Obligation, Verdict
 from emberlog.analysis.proofs.bounds import NOT_NEGATIVE, NOT_ZERO, Needs, merged, show_bounds
 from emberlog.analysis.proofs.ends import terminates
 from emberlog.analysis.proofs.properties import Invariant, Kind, Property, uses
-from emberlog.analysis.proofs.prover import TIME_LIMIT, Answer, Prover, ask, combines
-from emberlog.analysis.proofs.steps import Origin, Row, Setting, Step
+from emberlog.analysis.proofs.prover import Answer, Prover, ask, combines
+from emberlog.analysis.proofs.steps import Origin, Row, Setting, Step, written
 from emberlog.analysis.proofs.witness import Witness, find_witness
 from emberlog.analysis.terms import term_variables, walk
 from emberlog.syntax.nodes import Aggregate, Call, Term, Until, Variable
@@ -142,7 +142,7 @@ class Examiner:
     def _fails(self, query: Property, answer: Answer, finding: _Finding, reason: str | None = None) -> None:
         if answer.status == "unknown" or not answer.exact:
             why = (
-                f"Z3 found no answer within {TIME_LIMIT} ms"
+                "Z3 found no answer in the time that it has"
                 if answer.exact
                 else "it has functions without an exact form"
             )
@@ -290,11 +290,9 @@ def _text(step: Step) -> str:
     term = step.rule.arguments[_spot(step.rule)]
     if isinstance(term, Aggregate):
         term = term.arguments[-1]
-    if isinstance(term, Variable):
-        for literal in step.rule.body:
-            if isinstance(literal, Bind) and literal.variable == term.name:
-                term = literal.term
-    return term.span.text or show(term)
+    name = term.name if isinstance(term, Variable) else ""
+    bound = [literal.term for literal in step.rule.body if isinstance(literal, Bind) and literal.variable == name]
+    return written(bound[0] if bound else term)
 
 
 def _spot(rule: CoreRule) -> int:

@@ -48,8 +48,8 @@ class NotReal(Exception):
 class Encoder:
     """Makes Z3 terms of the terms of one step.
 
-    `sides` collects what must be true for every term made so far to have a value, `inexact` says that a function without
-    an exact form was met: a proof still holds, a counter-example may not.
+    `sides` collects what must be true for every term made so far to have a value, `inexact` says that a function
+    without an exact form was met: a proof still holds, a counter-example may not.
     """
 
     def __init__(self, types: Mapping[str, Type], loose: bool = False, small: bool = False) -> None:

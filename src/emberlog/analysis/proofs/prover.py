@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, product
+from itertools import chain, combinations
+from random import Random
 from typing import Literal as OneOf
 
 import z3
@@ -15,11 +16,11 @@ from emberlog.analysis.proofs.bounds import (
     ADDITIVE,
     FAMILY,
     FROM_ONE,
+    MIXED,
     NOT_NEGATIVE,
     NOT_ZERO,
     OWN,
     POSITIVE,
-    SIGNS,
     TOGETHER,
     Bounds,
     Knowledge,
@@ -31,11 +32,18 @@ from emberlog.analysis.proofs.formulas import Z3, Encoder, NotReal, combine
 from emberlog.analysis.proofs.properties import Idle, Invariant, Property, Query, constraints, origins
 from emberlog.analysis.proofs.steps import Origin, Setting
 
-TIME_LIMIT = 400
-"""Milliseconds that one question to Z3 may take."""
+EFFORT = 500_000
+"""What one question to Z3 may cost, in its own units: a quarter of a second or so, whatever the machine does."""
 
-_LOOSE, _SMALL, _EXACT = "loose", "small", "exact"
-_SMALLEST = 8
+TIME_LIMIT = 2000
+"""Milliseconds that one question may take where Z3 does not count its effort."""
+
+PATIENCE = 4
+"""How many questions of a component may go without an answer before the search for conditions ends."""
+
+_SMALLEST = 8  # the largest of the small integers
+_NUMBERS = (-2, -1, -1, 0, 1, 1, 2, 3, 5)
+_GUESSES = 40
 
 Model = Mapping[str, Fraction | bool]
 
@@ -49,49 +57,106 @@ class Answer:
     exact: bool = True
 
 
-def solve(formulas: Iterable[Z3]) -> tuple[str, Z3]:
-    """`sat`, `unsat` or `unknown`, and the solver."""
+@dataclass(frozen=True)
+class Solved:
+    """What Z3 says of some formulas: `sat`, with the values of the terms that were asked for, `unsat` or `unknown`."""
+
+    status: str
+    values: Model = field(default_factory=dict)
+
+
+_solved: dict[str, Solved] = {}
+_MOST_SOLVED = 5000
+
+
+def solve(formulas: Iterable[Z3], terms: Mapping[str, Z3] | None = None) -> Solved:
+    """Asks Z3 whether the formulas have a solution, and for the values of terms in it.
+
+    The same question has the same answer throughout a process, also where it is a matter of effort: a program is
+    checked more than once on its way.
+    """
     solver = z3.Solver()
+    solver.set("rlimit", EFFORT)
     solver.set("timeout", TIME_LIMIT)
+    solver.set("ctrl_c", False)  # else Z3 would take Ctrl-C for itself, and go on without an answer
     solver.add(*formulas)
-    return str(solver.check()), solver
+    terms = terms or {}
+    question = "\n".join((solver.sexpr(), *(f"{name}: {term.sexpr()}" for name, term in terms.items())))
+    if question not in _solved:
+        if len(_solved) >= _MOST_SOLVED:
+            _solved.clear()
+        status = str(solver.check())
+        model = solver.model() if status == "sat" else None
+        values = {name: _number(model.eval(term, model_completion=True)) for name, term in terms.items() if model}
+        _solved[question] = Solved(status, values)
+    return _solved[question]
+
+
+def _number(value: Z3) -> Fraction | bool:
+    if z3.is_bool(value):
+        return bool(z3.is_true(value))
+    if z3.is_algebraic_value(value):
+        value = value.approx(20)
+    if z3.is_rational_value(value):
+        return Fraction(value.numerator_as_long(), value.denominator_as_long())
+    return Fraction(value.as_long())
 
 
 def ask(query: Query, needs: Needs) -> Answer:
     """Is there anything that breaks the query, within what is needed or known?
 
-    Reals are tried first: what holds for them holds for integers. Small integers are the quickest way to a breach.
+    Reals are tried first: what holds for them holds for integers. For a breach, guessing is often quicker than solving.
     """
     whole = any(type.is_integer for type in query.step.types.values())
-    for how in (_LOOSE, _SMALL, _EXACT) if whole else (_LOOSE,):
-        encoder = Encoder(query.step.types, loose=how == _LOOSE, small=how == _SMALL)
+    for how in (_solved_loosely, _guessed, _solved_small, _solved_exactly) if whole else (_solved_loosely,):
+        encoder = Encoder(query.step.types, loose=how is _solved_loosely, small=how in (_guessed, _solved_small))
         try:
-            formulas = constraints(query, encoder, needs)
+            found = how(constraints(query, encoder, needs), encoder)
         except NotReal:
             continue
-        result, solver = solve([*formulas, *(encoder.range(_SMALLEST) if how == _SMALL else ())])
-        if result == "unsat" and how != _SMALL:
+        if found.status == "unsat":
             return Answer("holds")
-        if result == "sat" and (how != _LOOSE or not whole):
-            return Answer("fails", values(solver.model(), encoder), not encoder.inexact)
+        if found.status == "sat" and not (whole and how is _solved_loosely):
+            return Answer("fails", found.values, not encoder.inexact)
     return Answer("unknown")
 
 
-def values(model: Z3, encoder: Encoder) -> Model:
-    """The numbers of a model, of every symbol of the encoder."""
-    return {name: _number(model.eval(symbol, model_completion=True)) for name, symbol in encoder.symbols().items()}
+def _solved_loosely(formulas: list[Z3], encoder: Encoder) -> Solved:
+    return solve(formulas, encoder.symbols())
 
 
-def _number(value: Z3) -> Fraction | bool:
-    if z3.is_bool(value):
-        return z3.is_true(value)
-    if z3.is_algebraic_value(value):
-        value = value.approx(20)
-    return (
-        Fraction(value.numerator_as_long(), value.denominator_as_long())
-        if z3.is_rational_value(value)
-        else Fraction(value.as_long())
-    )
+def _solved_exactly(formulas: list[Z3], encoder: Encoder) -> Solved:
+    return solve(formulas, encoder.symbols())
+
+
+def _solved_small(formulas: list[Z3], encoder: Encoder) -> Solved:
+    """A solution in small integers; that there is none says nothing."""
+    found = solve(formulas + encoder.range(_SMALLEST), encoder.symbols())
+    return found if found.status == "sat" else Solved("unknown")
+
+
+def _guessed(formulas: list[Z3], encoder: Encoder) -> Solved:
+    """A solution among a few dozen points."""
+    whole, symbols = z3.And(formulas), encoder.symbols()
+    if encoder.inexact:
+        return Solved("unknown")
+    for point in _points(len(symbols)):
+        # A float is an integer inside of a conversion here.
+        constants = [term.arg(0) if z3.is_to_real(term) else term for term in symbols.values()]
+        chosen = [
+            z3.BoolVal(number > 0) if z3.is_bool(c) else z3.IntVal(number)
+            for c, number in zip(constants, point, strict=True)
+        ]
+        if z3.is_true(z3.simplify(z3.substitute(whole, *zip(constants, chosen, strict=True)))):
+            return Solved("sat", {name: _number(value) for name, value in zip(symbols, chosen, strict=True)})
+    return Solved("unknown")
+
+
+@cache
+def _points(size: int) -> list[tuple[int, ...]]:
+    """The same points each time, so that verdicts do not change from run to run."""
+    draw = Random(size)
+    return [tuple(draw.choice(_NUMBERS) for _ in range(size)) for _ in range(_GUESSES)]
 
 
 @cache
@@ -102,7 +167,7 @@ def combines(function: str) -> bool:
     breaks = z3.Or(
         combine(function, x, y) != combine(function, y, x), once != combine(function, x, combine(function, y, z))
     )
-    return solve([breaks])[0] == "unsat"
+    return solve([breaks]).status == "unsat"
 
 
 class Prover:
@@ -111,6 +176,7 @@ class Prover:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.knowledge = Knowledge(setting)
+        self._patience = PATIENCE
         self._kept: dict[tuple[Origin, Bounds], Needs | None] = {}
 
     def prove(self, query: Property, among: Iterable[str] = ("lower", "member", "value")) -> tuple[Answer, Needs]:
@@ -120,23 +186,46 @@ class Prover:
         if every rule keeps them.
         """
         known = self.knowledge.of_step(query.step)
-        answer = ask(query, known)
+        answer = self._ask(query, known)
         if answer.status == "holds":
             return answer, {}
-        models = [answer.model] if answer.status == "fails" else []
         targets = [origin for origin in origins(query) if origin.kind in among]
-        for needs in _candidates(targets):
-            if any(_allows(model, needs, query) for model in models):
-                continue
-            tried = ask(query, merged([known, needs]))
-            if tried.status == "holds":
-                idle = ask(Idle(query), merged([known, needs])).status != "fails"
-                lower = None if idle else self._discharged(needs)
-                if lower is not None:
-                    return tried, lower
-            elif tried.status == "fails":
-                models.append(tried.model)
-        return answer, {}
+
+        def accept(needs: Needs) -> Needs | None:
+            idle = ask(Idle(query), merged([known, needs])).status != "fails"
+            return None if idle else self._discharged(needs)
+
+        found = self._weakest(query, known, targets, answer, accept)
+        return (answer, {}) if found is None else (Answer("holds"), found)
+
+    def _weakest(
+        self, query: Query, known: Needs, targets: list[Origin], answer: Answer, accept: Callable[[Needs], Needs | None]
+    ) -> Needs | None:
+        """Conditions on `targets` under which the query holds and that are accepted: on one column, on as few of
+        several as suffice, on two with different signs. `answer` is that without conditions."""
+        models = [answer.model]
+
+        def holds(needs: Needs) -> bool:
+            if self._patience <= 0 or any(_allows(model, needs, query) for model in models):
+                return False
+            tried = self._ask(query, merged([known, needs]))
+            models.append(tried.model)
+            return tried.status == "holds"
+
+        single = ({t: bounds} for bounds in FAMILY for t in targets if t.kind == "lower" or bounds in OWN)
+        together = (dict.fromkeys(group, bounds) for group in _groups(targets) for bounds in TOGETHER)
+        signs = (dict(zip(pair, two, strict=True)) for pair in combinations(targets[:4], 2) for two in MIXED)
+        for needs in chain(single, together, signs):
+            if holds(needs):
+                found = accept(_fewest(needs, holds))
+                if found is not None:
+                    return found
+        return None
+
+    def _ask(self, query: Query, needs: Needs) -> Answer:
+        answer = ask(query, needs)
+        self._patience -= answer.status == "unknown"
+        return answer
 
     def _discharged(self, needs: Needs) -> Needs | None:
         """Conditions on lower columns that give the needed ones; None if there are none."""
@@ -194,11 +283,11 @@ class Prover:
             return False
         if self.setting.signatures[column.relation].external:
             return False
-        facts = self.setting.facts.get(column.relation, ())
-        return all(not isinstance(row[column.position], str) and within(row[column.position], bounds) for row in facts)
+        given = (row[column.position] for row in self.setting.facts.get(column.relation, ()))
+        return all(not isinstance(value, str) and within(value, bounds) for value in given)
 
     def _kept_by(self, query: Invariant) -> tuple[Needs, Needs | None]:
-        """What a derivation needs of columns of the component, and of lower ones; None if it does not keep the bounds."""
+        """What a derivation needs of columns of the component, and of lower ones; None if the bounds are not kept."""
         if query.step.opaque:
             return {}, None
         known = self.knowledge.of_step(query.step)
@@ -207,24 +296,31 @@ class Prover:
         choices: list[Needs] = [{}, *(dict.fromkeys(own, bounds) for bounds in (query.bounds, *TOGETHER) if own)]
         for inner in choices:
             assumed = merged([known, inner])
-            answer = ask(query, assumed)
+            answer = self._ask(query, assumed)
             if answer.status == "holds":
                 return inner, {}
-            for needs in _candidates(lower):
-                if not _allows(answer.model, needs, query) and ask(query, merged([assumed, needs])).status == "holds":
-                    return inner, needs
+            needs = self._weakest(query, assumed, lower, answer, lambda needs: needs)
+            if needs is not None:
+                return inner, needs
         return {}, None
 
 
-def _candidates(targets: list[Origin]) -> Iterator[Needs]:
-    """Conditions on columns, the weakest and fewest first. Of columns of the component only signs are asked."""
-    for bounds in FAMILY:
-        yield from ({target: bounds} for target in targets if target.kind == "lower" or bounds in OWN)
-    for pair in combinations(targets, 2):
-        yield from (dict(zip(pair, signs, strict=True)) for signs in product(SIGNS, repeat=2))
-    for bounds in TOGETHER:
-        if len(targets) > 1:
-            yield dict.fromkeys(targets, bounds)
+def _groups(targets: list[Origin]) -> Iterator[list[Origin]]:
+    """Columns on which the same condition is put: those of lower strata, then all."""
+    lower = [target for target in targets if target.kind == "lower"]
+    if len(lower) > 1:
+        yield lower
+    if len(lower) < len(targets) > 1:
+        yield targets
+
+
+def _fewest(needs: Needs, holds: Callable[[Needs], bool]) -> Needs:
+    """The conditions without those that are not needed."""
+    for origin in list(needs):
+        rest = {other: bounds for other, bounds in needs.items() if other != origin}
+        if rest and holds(rest):
+            needs = rest
+    return needs
 
 
 def _allows(model: Model, needs: Needs, query: Query) -> bool:
@@ -233,6 +329,8 @@ def _allows(model: Model, needs: Needs, query: Query) -> bool:
         return False
     for name, value in model.items():
         origin = query.step.origins.get(name.split("'")[0])
-        if origin in needs and not isinstance(value, bool) and not within(value, needs[origin]):
+        if origin is None or isinstance(value, bool):
+            continue
+        if origin in needs and not within(value, needs[origin]):
             return False
     return True

@@ -242,9 +242,11 @@ def fold(function: str, values: Sequence[Any]) -> Value:
     """The aggregate of the values of a group."""
     match function:
         case "min" | "max":
-            return min(values) if function == "min" else max(values)  # type: ignore[no-any-return]
+            best: Value = min(values) if function == "min" else max(values)
+            return best
         case "sum":
-            return sum(values)
+            total: Value = sum(values)
+            return total
         case "count":
             return len(values)
         case "countd":

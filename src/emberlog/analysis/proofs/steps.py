@@ -239,7 +239,8 @@ class _Scope:
         closed = tuple(value if position == spot and value else self.close(c) for position, c in enumerate(columns))
         return Step(
             rule, function, closed, value, key, tuple(self.rows), tuple(self.guards), tuple(self.context),
-            tuple(self.rivals), tuple(self.opaque), tuple(dict.fromkeys(self.chain)), self.merges, self.types, self.origins,
+            tuple(self.rivals), tuple(self.opaque), tuple(dict.fromkeys(self.chain)), self.merges,
+            self.types, self.origins,
         )  # fmt: skip
 
 
@@ -298,7 +299,7 @@ class _Walk:
             term = scope.close(argument)
             if origin.kind == "value" or scope.depends(term):
                 symbol = scope.symbol(_stem(argument), type_of(term, scope.types).wide, origin)
-                scope.equal(symbol, term, show(argument))
+                scope.equal(symbol, term, written(argument))
                 cells.append(symbol)
             else:
                 cells.append(term)
@@ -312,7 +313,7 @@ class _Walk:
         return Origin(kind, predicate, position)
 
     def _filter(self, condition: Comparison | Test, scope: _Scope) -> None:
-        text = show(condition)
+        text = written(condition)
         closed = map_condition(condition, scope.close)
         operands = (closed.left, closed.right) if isinstance(closed, Comparison) else closed.call.arguments
         if scope.depends(*operands):
@@ -374,7 +375,12 @@ class _Walk:
             if isinstance(argument, Variable) and argument.name not in scope.environment:
                 scope.environment[argument.name] = term
             else:
-                scope.equal(scope.close(argument), term, show(argument))
+                scope.equal(scope.close(argument), term, written(argument))
+
+
+def written(node: Term | Comparison | Test) -> str:
+    """A term or condition as the user wrote it, on one line."""
+    return " ".join(node.span.text.split()) or show(node)
 
 
 def _stem(argument: Term) -> str:

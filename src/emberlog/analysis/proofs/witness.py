@@ -11,7 +11,7 @@ from emberlog.analysis.program import CoreRule
 from emberlog.analysis.proofs.bounds import Needs
 from emberlog.analysis.proofs.formulas import Z3, Encoder
 from emberlog.analysis.proofs.properties import Property, constraints
-from emberlog.analysis.proofs.prover import Model, solve, values
+from emberlog.analysis.proofs.prover import Model, solve
 from emberlog.analysis.proofs.replay import NoValue, Relations, Row, derive, same, settle, value_of
 from emberlog.analysis.proofs.steps import Setting, Step
 from emberlog.analysis.terms import literal_terms, term_variables, walk
@@ -64,15 +64,9 @@ def _small_models(query: Property, known: Needs) -> Iterator[Model]:
     if query.kind == "value" and not query.picks:  # for the prover the conditions do not matter, for the rule they do
         formulas += [query.applies(encoder, point) for point in (first, second, first + second)]
     for hint in _hints(query, encoder, first, second):
-        result, solver = solve([*formulas, *hint])
-        if result == "sat":
-            yield values(solver.model(), encoder) | dict(_state(query, solver.model(), encoder))
-
-
-def _state(query: Property, model: Z3, encoder: Encoder) -> Iterator[tuple[str, Fraction | bool]]:
-    for name, part in zip(("#1", "#2"), query.state(encoder), strict=True):
-        value = model.eval(part, model_completion=True)
-        yield name, bool(value) if value.sort().name() == "Bool" else Fraction(str(value))
+        solved = solve([*formulas, *hint], {**encoder.symbols(), "#1": first, "#2": second})
+        if solved.status == "sat":
+            yield solved.values
 
 
 def _hints(query: Property, encoder: Encoder, first: Z3, second: Z3) -> Iterator[list[Z3]]:
@@ -102,7 +96,7 @@ def _instances(query: Property, model: Model, numbers: Iterator[int]) -> Iterato
         x, y = model.get(f"{query.symbol}'1"), model.get(f"{query.symbol}'2")
         if x is None or y is None:
             return
-        pair = (x, y - x) if query.kind == "guard" and not query.picks else (x, y)
+        pair = (x, Fraction(y - x)) if query.kind == "guard" and not query.picks else (x, y)
     first = _assigned(query, model, {}, numbers)
     if first is None:
         return
@@ -150,7 +144,7 @@ def _typed(value: Fraction | bool, type: Type) -> Value | None:
         case "number" | "unsigned":
             return int(value)
         case "symbol":
-            return chr(ord("m") + int(value)) if abs(value) < 13 else None
+            return chr(ord("m") + int(value)) if -13 < value < 13 else None
         case _:
             return None
 

@@ -58,7 +58,7 @@ class Alone:
 
 
 def owner(values: Array, size: int) -> Array:
-    """The worker that owns each of some integers, as inputs placed `By` a column do: the value modulo `size`, from 0."""
+    """The worker that owns each of some integers, as inputs placed `By` a column do: the value modulo `size`."""
     if size & (size - 1) == 0:
         return values & (size - 1)
     return values % size

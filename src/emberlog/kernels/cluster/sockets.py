@@ -1,8 +1,8 @@
 """The exchange between processes, over ZeroMQ: `ipc` on one host, else `tcp` with CURVE.
 
-Each pair of workers has a socket of its own: the one of lower rank listens, the other connects. Over `tcp` every worker
-has a key made for the run, and the socket for a peer admits that peer's key only. Over `ipc` the sockets lie in a folder
-that only this user may enter. Once all workers are connected, nobody else is admitted, whatever the key.
+Each pair of workers has a socket of its own: the one of lower rank listens, the other connects. Over `tcp` every
+worker has a key made for the run, and the socket for a peer admits that peer's key only. Over `ipc` the sockets lie in
+a folder that only this user may enter. Once all workers are connected, nobody else is admitted, whatever the key.
 
 A connection that ends, or is silent for some seconds though ZeroMQ's own thread answers while a worker computes, means
 that the peer is lost. ZeroMQ would connect again by itself, but what was under way would be missing, so this is final.
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostbyname
 from time import monotonic
 from typing import Any
 
@@ -92,10 +94,8 @@ class _Peer:
 class SocketExchange:
     """One worker's end. `listen` opens it, `connect` completes it with the cards of all workers."""
 
-    def __init__(
-        self, rank: int, size: int, listen_at: Path | str, run: str, patience: Patience | None = None
-    ) -> None:
-        """`listen_at` is a folder for ipc, or the address of this host for tcp; `run` is told when workers meet."""
+    def __init__(self, rank: int, size: int, listen_at: Path | str, run: str, patience: Patience | None = None) -> None:
+        """`listen_at` is a folder for ipc, or this host as others know it for tcp; `run` is told when workers meet."""
         self.rank = rank
         self.size = size
         self.bytes_sent = 0
@@ -134,13 +134,13 @@ class SocketExchange:
             socket = self._socket()
             self._peers[peer] = _Peer(peer, socket)
             if isinstance(listen_at, Path):
-                socket.bind(f"ipc://{listen_at / f'{self.rank}-{peer}'}")
+                endpoints[peer] = f"ipc://{listen_at / f'{self.rank}-{peer}'}"
+                socket.bind(endpoints[peer])
             else:
                 socket.curve_server = True
                 socket.setsockopt(zmq.ZAP_DOMAIN, str(peer).encode())
                 socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
-                socket.bind(f"tcp://{listen_at}:*")
-            endpoints[peer] = socket.last_endpoint.decode().rstrip("\0")
+                endpoints[peer] = f"tcp://{listen_at}:{_bind_tcp(socket, listen_at)}"
         return endpoints
 
     def connect(self, cards: Sequence[Card]) -> None:
@@ -205,12 +205,14 @@ class SocketExchange:
 
     def _send(self, peer: _Peer, arrays: Sequence[Array], summary: Summary) -> list[Any]:
         """Starts to send; nothing is copied, so what comes back tells when the arrays are free again."""
-        peer.socket.send(wire.head_of(self._step, summary, arrays).encode())
+        head = wire.head_of(self._step, summary, arrays)
         trackers = []
-        for array in arrays:
-            self.bytes_sent += array.nbytes
-            for frame in wire.frames(array):
-                trackers.append(peer.socket.send(frame, copy=False, track=True))
+        with suppress(zmq.Again):  # only when the connection is gone; what came before is to be read all the same
+            peer.socket.send(head.encode(), zmq.NOBLOCK)
+            for array in arrays:
+                self.bytes_sent += array.nbytes
+                for frame in wire.frames(array):
+                    trackers.append(peer.socket.send(frame, zmq.NOBLOCK, copy=False, track=True))
         return trackers
 
     def _receive(self) -> dict[int, wire.Incoming]:
@@ -221,7 +223,7 @@ class SocketExchange:
             poller.register(peer.socket, zmq.POLLIN)
             poller.register(peer.monitor, zmq.POLLIN)
         while len(done) < len(self._peers):
-            poller.poll()
+            poller.poll(1000)
             for peer in [peer for peer in self._peers.values() if peer.rank not in done]:
                 peer.look()  # before reading: what came before the connection ended still counts
                 if self._take(peer, begun):
@@ -267,8 +269,9 @@ class SocketExchange:
 
     def abort(self, reason: str) -> None:
         for peer in self._peers.values():
-            if peer.greeted and not peer.lost:
-                peer.socket.send(wire.FAILED + reason.encode()[: wire.FRAME_BYTES])
+            if peer.greeted:
+                with suppress(zmq.Again):
+                    peer.socket.send(wire.FAILED + reason.encode()[: wire.FRAME_BYTES], zmq.NOBLOCK)
 
     def close(self) -> None:
         for peer in self._peers.values():
@@ -279,6 +282,14 @@ class SocketExchange:
         self._peers.clear()
         self._zap.close(linger=0)
         self._context.term()
+
+
+def _bind_tcp(socket: zmq.Socket[bytes], host: str) -> int:
+    """Listens at a free port of the host's address, or of all addresses when this machine does not have that one."""
+    try:
+        return int(socket.bind_to_random_port(f"tcp://{gethostbyname(host)}"))
+    except (OSError, zmq.ZMQError):
+        return int(socket.bind_to_random_port("tcp://*"))
 
 
 def open_exchange(exchange: SocketExchange, meeting: Meeting) -> SocketExchange:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 
@@ -12,11 +12,9 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def jit(function: F) -> F:
     """`function`, compiled at its first call for the types that it is called with, and without the global lock."""
-    compiled: F = numba.njit(nogil=True, cache=True)(function)
-    return compiled
+    return cast("F", numba.njit(nogil=True, cache=True)(function))
 
 
 def inlined(function: F) -> F:
     """`function` as a part of the compiled functions that call it: a call would copy the descriptors of its arrays."""
-    compiled: F = numba.njit(nogil=True, cache=True, forceinline=True)(function)
-    return compiled
+    return cast("F", numba.njit(nogil=True, cache=True, forceinline=True)(function))

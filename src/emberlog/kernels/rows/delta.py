@@ -39,11 +39,12 @@ class Buffer:
         self.state = np.zeros(STATE, np.int64)
 
     def hold(self, count: int) -> None:
-        """Make room for `count` more items with values."""
+        """Make room for `count` more items, and values if there are any."""
         items = int(self.state[ITEMS])
         if items + count > self.items.size:
             self.items = longer(self.items, 2 * self.items.size + count, items)
-            self.values = longer(self.values, self.items.size, items)
+            if self._dtype is not None:
+                self.values = longer(self.values, self.items.size, items)
 
     def room_for(self, middle: int) -> Ids:
         """Room for the ids of a left row."""

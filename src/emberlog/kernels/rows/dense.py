@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.expand import ITEMS, ROWS
-from emberlog.kernels.rows.layout import LIST, SIZE, Ids, Longs, Values
+from emberlog.kernels.rows.layout import LIST, SIZE, Ids, Longs, Values, int64
 from emberlog.kernels.rows.values import ADD, MAX, RIGHT, made, smaller
 
 # How a side is read.
@@ -55,25 +55,25 @@ def relax(
     middle = rmeta.shape[0]
     derived = 0
     for position in range(begin, end):
-        x = np.int64(xs[position])
+        x = int64(xs[position])
         row = matrix[x]
         if not touched[x]:
             touched[x] = True
             before[x] = row
         kept = row[x] if irreflexive else absent
-        start, count = np.int64(0), np.int64(1)
+        start, count = int64(0), int64(1)
         if not copy:
-            start = lmeta[x, 0] if left != WHOLE else np.int64(0)
-            count = lmeta[x, 1] >> SIZE if left != WHOLE else np.int64(middle)
+            start = lmeta[x, 0] if left != WHOLE else int64(0)
+            count = lmeta[x, 1] >> SIZE if left != WHOLE else int64(middle)
         for i in range(start, start + count):
             a = absent
             if copy:
                 z = x
             elif left == WHOLE:
-                z = np.int64(i)
+                z = int64(i)
                 a = lvals[x * middle + z]
             else:
-                z = np.int64(litems[i])
+                z = int64(litems[i])
                 a = lvals[x * middle + z] if left == CHANGED else lvals[i]
             where, size = rmeta[z, 0], rmeta[z, 1] >> SIZE
             if not copy and a >= edge:
@@ -84,7 +84,7 @@ def relax(
                 continue
             derived += size
             for k in range(where, where + size):
-                y = np.int64(ritems[k])
+                y = int64(ritems[k])
                 v = made(op, a, rmatrix[z, y] if right == CHANGED else rvals[k])
                 if v < row[y]:
                     row[y] = v

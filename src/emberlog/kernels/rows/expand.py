@@ -13,10 +13,8 @@ the end.
 
 from __future__ import annotations
 
-import numpy as np
-
 from emberlog.kernels.rows._jit import inlined, jit
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, decode_bits, ones, slot_of
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, decode_bits, int64, ones, slot_of
 
 # Places in the state of a worker: what `expand` takes up again after its buffers have grown.
 AT, ROWS, ITEMS, WORDS, DERIVED = range(5)
@@ -45,7 +43,7 @@ def gather(x: int, lmeta: Longs, litems: Ids, lbits: Longs, lwords: int, rmeta: 
         return n, listed, dense
     stop = where + (tag >> SIZE) if form == LIST else where + (1 << form)
     for i in range(where, stop):
-        z = np.int64(litems[i])
+        z = int64(litems[i])
         if z >= 0:
             other = rmeta[z, 1]
             if other != 0:
@@ -69,11 +67,11 @@ def collect(z: int, rmeta: Longs, ritems: Ids, rbits: Longs, row: Longs) -> None
             row[w] |= other[w]
     elif form == LIST:
         for i in range(where, where + (tag >> SIZE)):
-            y = np.int64(ritems[i])
+            y = int64(ritems[i])
             row[y >> 6] |= 1 << (y & 63)
     else:
         for i in range(where, where + (1 << form)):
-            y = np.int64(ritems[i])
+            y = int64(ritems[i])
             if y >= 0:
                 row[y >> 6] |= 1 << (y & 63)
 
@@ -92,7 +90,7 @@ def subtract(x: int, fmeta: Longs, fitems: Ids, fbits: Longs, row: Longs) -> int
         return left
     stop = where + (tag >> SIZE) if form == LIST else where + (1 << form)
     for i in range(where, stop):
-        y = np.int64(fitems[i])
+        y = int64(fitems[i])
         if y >= 0:
             row[y >> 6] &= ~(1 << (y & 63))
     for w in range(row.size):
@@ -127,7 +125,7 @@ def emit(x: int, count: int, row: Longs, rows: Longs, items: Ids, bits: Longs, s
 def known_to(y: int, where: int, form: int, fitems: Ids, fbits: Longs) -> bool:
     """Is y in the row, a table or a bit row?"""
     if form == BITS:
-        return (fbits[where + (y >> 6)] >> (y & 63)) & 1 != 0
+        return bool((fbits[where + (y >> 6)] >> (y & 63)) & 1)
     mask = (1 << form) - 1
     at = slot_of(y, form)
     while fitems[where + at] >= 0:
@@ -141,7 +139,7 @@ def known_to(y: int, where: int, form: int, fitems: Ids, fbits: Longs) -> bool:
 def mark(where: int, stop: int, items: Ids, row: Longs, on: bool) -> None:
     """Set or clear the bits of the ids in a list or table."""
     for i in range(where, stop):
-        y = np.int64(items[i])
+        y = int64(items[i])
         if y >= 0:
             if on:
                 row[y >> 6] |= 1 << (y & 63)
@@ -159,17 +157,17 @@ def enter(
     table = fitems[where : where + mask + 1]
     seen = 0
     for k in range(n):
-        z = np.int64(zs[k])
+        z = int64(zs[k])
         start, other = rmeta[z, 0], rmeta[z, 1]
         end = start + (other >> SIZE) if other & FORM == LIST else start + (1 << (other & FORM))
         for i in range(start, end):
             seen += table[slot_of(ritems[i], form)]
     for k in range(n):
-        z = np.int64(zs[k])
+        z = int64(zs[k])
         start, other = rmeta[z, 0], rmeta[z, 1]
         end = start + (other >> SIZE) if other & FORM == LIST else start + (1 << (other & FORM))
         for i in range(start, end):
-            y = np.int64(ritems[i])
+            y = int64(ritems[i])
             if y >= 0 and not (irreflexive and x == y):
                 slot = slot_of(y, form)
                 while table[slot] >= 0 and table[slot] != y:
@@ -193,11 +191,11 @@ def probe(
     if irreflexive:
         row[x >> 6] |= 1 << (x & 63)
     for k in range(n):
-        z = np.int64(zs[k])
+        z = int64(zs[k])
         start, other = rmeta[z, 0], rmeta[z, 1]
         end = start + (other >> SIZE) if other & FORM == LIST else start + (1 << (other & FORM))
         for i in range(start, end):
-            y = np.int64(ritems[i])
+            y = int64(ritems[i])
             if y >= 0:
                 word = row[y >> 6]
                 bit = 1 << (y & 63)
@@ -226,7 +224,7 @@ def pick(
     where, tag = fmeta[x, 0], fmeta[x, 1]
     form, size = tag & FORM, tag >> SIZE
     first = at = state[ITEMS]
-    done = form != BITS and form != LIST and 4 * (size + candidates) <= 3 << form
+    done = form != BITS and form != LIST and 4 * (size + candidates) < 3 << form
     if done:
         at = enter(x, zs, n, rmeta, ritems, where, form, irreflexive, fitems, items, at)
     else:
@@ -256,7 +254,7 @@ def expand(
     """
     words = row.size
     while state[AT] < stop:
-        x = np.int64(xs[state[AT]])
+        x = int64(xs[state[AT]])
         if fmeta[x, 1] >> SIZE >= width:
             state[AT] += 1
             continue

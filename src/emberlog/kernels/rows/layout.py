@@ -13,8 +13,9 @@ every kind of join.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from emberlog.kernels.rows._jit import inlined, jit
 Ids: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Values: TypeAlias = npt.NDArray[Any]  # of int64 or float64
+
+int64 = cast("Callable[[Any], int]", np.int64)
+"""Of a number that is kept in 32 bits, for what is computed with it."""
 
 LIST = 0
 BITS = 63
@@ -59,13 +63,13 @@ def ones(word: int) -> int:
     x = x - ((x >> np.uint64(1)) & _M1)
     x = (x & _M2) + ((x >> np.uint64(2)) & _M2)
     x = (x + (x >> np.uint64(4))) & _M4
-    return np.int64((x * _H1) >> np.uint64(56))
+    return int64((x * _H1) >> np.uint64(56))
 
 
 @inlined
 def slot_of(key: int, form: int) -> int:
     """Where the search for `key` starts in a table of 2^form slots."""
-    return ((np.int64(key) * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - form)
+    return ((int64(key) * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - form)
 
 
 @inlined
@@ -103,7 +107,7 @@ def decode(x: int, meta: Longs, items: Ids, bits: Longs, words: int, out: Ids, a
 def flip(block: Longs) -> None:
     """Transpose 64 by 64 bits in place: bit c of word r becomes bit r of word c."""
     width = 32
-    mask = np.int64(0x00000000FFFFFFFF)
+    mask = int64(0x00000000FFFFFFFF)
     while width > 0:
         k = 0
         while k < 64:

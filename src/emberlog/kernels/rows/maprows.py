@@ -56,22 +56,23 @@ class Tables:
 
     def improve(self, join: Join, buffers: list[Buffer]) -> None:
         """Do the join; what changed is in the buffers."""
-        todo = [(0, len(join.xs))] if len(join.xs) else []
+        todo = [(0, len(join.xs))]
         while todo:
-            stopped: list[tuple[int, int]] = []
-            for low, high in todo:
-                self.crew.share(
-                    high - low,
-                    lambda worker, begin, end, low=low: self._part(
-                        join, low + begin, low + end, worker, buffers[worker], stopped
-                    ),
-                    least=join.least,
-                )
+            todo = [rest for begin, end in todo for rest in self._share(join, begin, end, buffers)]
             if any(buffer.state[FAILED] for buffer in buffers):
                 raise OutOfRange("values beyond 2^60")
             for worker, buffer in enumerate(buffers):
                 self._supply(worker, buffer)
-            todo = stopped
+
+    def _share(self, join: Join, low: int, high: int, buffers: list[Buffer]) -> list[tuple[int, int]]:
+        """Join the rows `low` to `high`; the stretches of them that want of room left undone."""
+        stopped: list[tuple[int, int]] = []
+
+        def work(worker: int, begin: int, end: int) -> None:
+            self._part(join, low + begin, low + end, worker, buffers[worker], stopped)
+
+        self.crew.share(high - low, work, least=join.least)
+        return stopped
 
     def _part(
         self, join: Join, begin: int, end: int, worker: int, buffer: Buffer, stopped: list[tuple[int, int]]

@@ -143,7 +143,7 @@ class MatrixRun:
 
     @property
     def bytes(self) -> int:
-        return sum(relation.bytes for relation in (*self.relations.values(), *self._statics.values()))
+        return sum(rows.bytes for rows in self.relations.values()) + sum(rows.bytes for rows in self._statics.values())
 
     def facts(self, name: str) -> int:
         return self.relations[name].facts

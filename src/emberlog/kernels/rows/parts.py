@@ -1,18 +1,14 @@
-"""Rows of new facts out of several deltas: put together, or kept back until the rows that they depend on are done."""
+"""Rows of new facts out of several deltas, put together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.delta import Delta, Metas
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, View, decode
-
-ENOUGH = 1 << 12
-"""Facts that are worth a turn: fewer wait for company."""
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, View, decode, int64
 
 
 @dataclass(slots=True)
@@ -94,7 +90,7 @@ def regroup(
                 out_bits[to + w] |= bits[where + w]
         else:
             for k in range(where, where + (tag >> SIZE)):
-                y = np.int64(items[k])
+                y = int64(items[k])
                 out_bits[to + (y >> 6)] |= 1 << (y & 63)
     for i in range(n):
         x = xs[i]
@@ -130,76 +126,3 @@ def together(parts: list[Part], words: int, metas: Metas) -> Delta:
     n, facts, used, word = regroup(rows, items, bits, words, values, meta, xs, out, out_bits, out_values)
     view = View(meta, out[:used], out_bits[:word], words, out_values[:used] if len(values) else out_values)
     return Delta(xs[:n], view, facts, xs[:0])
-
-
-class Gate:
-    """The rank up to which rows are due: the lowest that waits, and more until there is enough to do."""
-
-    def __init__(self, ranks: Mapping[str, Ids]) -> None:
-        self._facts = np.zeros(max(int(own.max(initial=0)) for own in ranks.values()) + 1, np.int64)
-        self._low = 0
-
-    def add(self, rank: int, facts: int) -> None:
-        self._facts[rank] += facts
-        self._low = min(self._low, rank)
-
-    def rank(self) -> int:
-        """The rank up to which rows are due."""
-        facts = self._facts
-        while self._low < len(facts) - 1 and not facts[self._low]:
-            self._low += 1
-        total, rank = int(facts[self._low]), self._low
-        while total < ENOUGH and rank < len(facts) - 1:
-            rank += 1
-            total += int(facts[rank])
-        return rank
-
-
-class Waiting:
-    """Rows that wait for their rank to come up. `ranks[x]` is the rank of row x."""
-
-    def __init__(self, ranks: Ids) -> None:
-        self._ranks = ranks
-        self._parts: dict[int, list[Part]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._parts)
-
-    @property
-    def bytes(self) -> int:
-        parts = (part for parts in self._parts.values() for part in parts)
-        return sum(part.rows.nbytes + part.items.nbytes + part.bits.nbytes + part.values.nbytes for part in parts)
-
-    def add(self, delta: Delta, gate: Gate) -> None:
-        """Let the rows of a delta wait."""
-        ranks = self._ranks[delta.xs]
-        order = np.argsort(ranks, kind="stable")
-        part = packed(delta, delta.xs[order])
-        ranks = ranks[order]
-        starts = np.flatnonzero(np.diff(ranks, prepend=-1))
-        for begin, end in zip(starts, [*starts[1:], len(ranks)], strict=True):
-            piece = _slice(part, int(begin), int(end), delta.view.words)
-            self._parts.setdefault(int(ranks[begin]), []).append(piece)
-            gate.add(int(ranks[begin]), int((piece.rows[:, 2] >> SIZE).sum()))
-
-    def due(self, gate: Gate) -> list[Part]:
-        """The rows of all ranks up to the gate's; they wait no longer."""
-        last = gate.rank()
-        ranks = [rank for rank in self._parts if rank <= last]
-        for rank in ranks:
-            gate.add(rank, -sum(int((part.rows[:, 2] >> SIZE).sum()) for part in self._parts[rank]))
-        return [part for rank in ranks for part in self._parts.pop(rank)]
-
-
-def _slice(part: Part, begin: int, end: int, words: int) -> Part:
-    """A stretch of the rows of packed rows, with what they hold."""
-    rows = part.rows[begin:end].copy()
-    dense = rows[:, 2] & FORM == BITS
-    first_item = int(rows[~dense, 1].min()) if not dense.all() else 0
-    first_word = int(rows[dense, 1].min()) if dense.any() else 0
-    items = int((rows[~dense, 2] >> SIZE).sum())
-    rows[:, 1] -= np.where(dense, first_word, first_item)
-    return Part(
-        rows, part.items[first_item : first_item + items], part.bits[first_word : first_word + words * int(dense.sum())],
-        part.values[first_item : first_item + items],
-    )  # fmt: skip

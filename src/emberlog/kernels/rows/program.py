@@ -81,7 +81,8 @@ class RowsProgram:
     rules: tuple[Composition, ...]
 
     def names(self) -> Mapping[str, RowRelation | StaticRelation]:
-        return {relation.name: relation for relation in (*self.recursive, *self.statics)}
+        relations: tuple[RowRelation | StaticRelation, ...] = (*self.recursive, *self.statics)
+        return {relation.name: relation for relation in relations}
 
     def check(self) -> None:
         """Raises `InternalError` if a rule does not fit its relations: whoever made the program made a mistake."""

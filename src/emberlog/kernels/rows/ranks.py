@@ -1,24 +1,30 @@
-"""The order of work among rows. Where the rows of a component depend on each other without cycles, a row that waits
-for those it depends on is joined once with all its facts, and not again and again with a few.
+"""Rows in an order in which each is evaluated once: those that it depends on come before it.
 
-Row x depends on row z if a rule joins a static left(X, Z) with a recursive right(Z, Y). Rows on cycles, and those
-behind them, share the last rank: they are evaluated in plain rounds.
+Row x depends on row z if a rule joins a static left(X, Z) with a recursive right(Z, Y). Rows that are on no cycle, nor
+behind one, have a rank: the length of the longest way to them. A sweep through the ranks finds all their facts, with
+no deltas; the other rows are then evaluated in rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
+import numpy.typing as npt
 
 from emberlog.kernels.rows._jit import jit
-from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View, grouped
+from emberlog.kernels.rows.layout import SIZE, Ids, Longs, grouped
 from emberlog.kernels.rows.program import RowsProgram, Side
 from emberlog.kernels.rows.relations import StaticRows
 
+WIDE = 16
+"""Rows that a rank has on average, at least, for a sweep to pay: a rank costs as much as a round."""
+
 
 @jit
-def levels(meta: Longs, items: Ids, degrees: Ids, queue: Ids, ranks: Ids) -> int:
+def levels(meta: Longs, items: Ids, degrees: Longs, queue: Ids, ranks: Ids) -> int:
     """The length of the longest way to each node from those that depend on none; the number of nodes that have one.
 
     `degrees` are the numbers of edges that lead to a node, and are used up.
@@ -42,43 +48,73 @@ def levels(meta: Longs, items: Ids, degrees: Ids, queue: Ids, ranks: Ids) -> int
     return last
 
 
-def ranks_of(
-    program: RowsProgram, domains: Mapping[str, int], statics: Mapping[str, StaticRows]
-) -> dict[str, Ids] | None:
-    """The ranks of the rows of each domain, or None if waiting would be of no use."""
-    edges = _edges(program)
-    if not edges:
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """How to sweep: relations in this order, at each rank; the rows of each rank, and the rows without, by domain."""
+
+    order: tuple[str, ...]
+    ranks: int
+    rows: Mapping[str, tuple[Ids, ...]]
+    rest: Mapping[str, npt.NDArray[np.bool_]]
+
+
+def sweep_of(program: RowsProgram, domains: Mapping[str, int], statics: Mapping[str, StaticRows]) -> Sweep | None:
+    """The sweep for a program, or None if its rows depend on facts or if rounds are as good."""
+    order, edges = _order(program), _edges(program)
+    if order is None or not edges:
         return None
-    names = sorted({domain for before, after, _ in edges for domain in (before, after)})
-    offsets = dict(zip(names, np.cumsum([0, *(domains[name] for name in names)]).tolist(), strict=False))
-    nodes = sum(domains[name] for name in names)
+    names = sorted({relation.first for relation in program.recursive})
+    starts = np.cumsum([0, *(domains[name] for name in names)])
+    offsets = dict(zip(names, starts.tolist(), strict=False))
+    nodes = int(starts[-1])
     pairs = [(statics[side.relation].columns(side.flipped), before, after) for before, after, side in edges]
     before = np.concatenate([zs + np.int32(offsets[one]) for (_, zs), one, _ in pairs])
     after = np.concatenate([xs + np.int32(offsets[other]) for (xs, _), _, other in pairs])
-    view: View = grouped(before, after, nodes, nodes, distinct=False)
+    view = grouped(before, after, nodes, nodes, distinct=False)
     ranks, queue = np.zeros(nodes, np.int32), np.empty(nodes, np.int32)
-    degrees = np.bincount(after, minlength=nodes).astype(np.int32)
-    ranked = levels(view.meta, view.items, degrees, queue, ranks)
-    if 2 * ranked < nodes or ranks.max(initial=0) < 2:
+    ranked = levels(view.meta, view.items, np.bincount(after, minlength=nodes), queue, ranks)
+    count = int(ranks[queue[:ranked]].max(initial=0)) + 1
+    if 2 * ranked < nodes or not 3 <= count <= ranked // WIDE:
         return None
-    cyclic = np.ones(nodes, np.bool_)
-    cyclic[queue[:ranked]] = False
-    ranks[cyclic] = ranks.max() + 1
-    return {name: ranks[offsets[name] : offsets[name] + domains[name]] for name in names}
+    rest = np.ones(nodes, np.bool_)
+    rest[queue[:ranked]] = False
+    ranks[rest] = count
+    parts = {name: slice(offsets[name], offsets[name] + domains[name]) for name in names}
+    return Sweep(
+        order, count, {name: _by_rank(ranks[part], count) for name, part in parts.items()},
+        {name: rest[part] for name, part in parts.items()},
+    )  # fmt: skip
+
+
+def _by_rank(ranks: Ids, count: int) -> tuple[Ids, ...]:
+    order = np.argsort(ranks, kind="stable").astype(np.int32)
+    return tuple(np.split(order, np.searchsorted(ranks[order], np.arange(1, count + 1)))[:count])
 
 
 def _edges(program: RowsProgram) -> list[tuple[str, str, Side]]:
-    """(domain before, domain after, static side from after to before) of the dependences between rows.
-
-    None where rows depend on facts: through rules with two recursive sides, or with one that is flipped.
-    """
+    """(domain before, domain after, static side from after to before) of the dependences between rows."""
     recursive = {relation.name: relation for relation in program.recursive}
-    edges = []
+    return [
+        (recursive[rule.right.relation].first, recursive[rule.head].first, rule.left)
+        for rule in program.rules
+        if rule.right is not None and rule.right.relation in recursive
+    ]
+
+
+def _order(program: RowsProgram) -> tuple[str, ...] | None:
+    """The relations in an order in which row x of each can be evaluated after row x of those that it reads.
+
+    None if there is none, or if a rule has two recursive sides or one that is flipped.
+    """
+    names = {relation.name for relation in program.recursive}
+    before: dict[str, set[str]] = {name: set() for name in names}
     for rule in program.rules:
-        read = [side for side in rule.sides() if side.relation in recursive]
+        read = [side for side in rule.sides() if side.relation in names]
         if len(read) > 1 or any(side.flipped for side in read):
-            return []
-        if read and rule.right is read[0]:
-            edges.append((recursive[read[0].relation].first, recursive[rule.head].first, rule.left))
-    covered = {domain for edge in edges for domain in edge[:2]}
-    return edges if all(relation.first in covered for relation in program.recursive) else []
+            return None
+        if read and read[0] is rule.left:
+            before[rule.head].add(rule.left.relation)
+    try:
+        return tuple(TopologicalSorter(before).static_order())
+    except CycleError:
+        return None

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.layout import Ids, Values, View, grouped, words_of
+from emberlog.kernels.rows.parts import packed, together
 from emberlog.kernels.rows.program import Kind, RowRelation, ValueType
 from emberlog.kernels.rows.values import dtype_of, kept
 
@@ -105,12 +107,6 @@ class Rows(ABC):
         self.facts = 0
         self._turned: Delta | None = None
         self._found: list[Delta] = []
-        self._waiting: Waiting | None = None
-        self._gate: Gate | None = None
-
-    def wait(self, ranks: Ids, gate: Gate) -> None:
-        """From now on rows wait until the gate is at their rank."""
-        self._waiting, self._gate = Waiting(ranks), gate
 
     @abstractmethod
     def join(self, join: Join) -> int:
@@ -135,13 +131,7 @@ class Rows(ABC):
 
     @property
     def bytes(self) -> int:
-        waiting = self._waiting.bytes if self._waiting is not None else 0
-        return self.stored + self.delta.bytes + sum(found.bytes for found in self._found) + waiting
-
-    @property
-    def busy(self) -> bool:
-        """Are there facts that rules have not been applied to?"""
-        return bool(self.delta.facts or self._waiting)
+        return self.stored + self.delta.bytes + sum(found.bytes for found in self._found)
 
     def changed(self, flipped: bool) -> Delta:
         """The facts of the last turn."""
@@ -159,32 +149,37 @@ class Rows(ABC):
             self.metas.give(found)
 
     def turn(self) -> int:
-        """The turn ends: what was found becomes the delta, or waits; the number of facts found."""
+        """The turn ends: what was found becomes the delta; the number of its facts."""
         if self._turned is not None:
             self.tall.give(self._turned)
             self._turned = None
         self.metas.give(self.delta)
-        facts = sum(found.facts for found in self._found)
         found, self._found = self._found, []
-        self.delta = self._released(found) if self._waiting is not None else self._together(found)
-        return facts
-
-    def _together(self, found: list[Delta]) -> Delta:
-        """Deltas as one; their metas are given back."""
         if len(found) == 1:
-            return found[0]
-        if not found:
-            return gathered(self.buffers, self.metas)
-        delta = together([packed(one, one.xs) for one in found], self.words, self.metas)
-        for one in found:
-            self.metas.give(one)
-        return delta
+            self.delta = found[0]
+        elif not found:
+            self.delta = gathered(self.buffers, self.metas)
+        else:
+            self.delta = together([packed(one, one.xs) for one in found], self.words, self.metas)
+            for one in found:
+                self.metas.give(one)
+        return self.delta.facts
 
-    def _released(self, found: list[Delta]) -> Delta:
-        """Of what was found or waits, what is due."""
-        assert self._waiting is not None and self._gate is not None
+    @property
+    def finds(self) -> int:
+        """How often facts were found in this turn."""
+        return len(self._found)
+
+    def forget(self, finds: int) -> None:
+        """Forget what was found after the first `finds` times: rules need not be applied to it."""
+        while len(self._found) > finds:
+            self.metas.give(self._found.pop())
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> None:
+        """Forget what was found in other rows."""
+        found, self._found = self._found, []
         for one in found:
-            self._waiting.add(one, self._gate)
+            xs = one.xs[rows[one.xs]]
+            if len(xs):
+                self._found.append(together([packed(one, xs)], self.words, self.metas))
             self.metas.give(one)
-        due = self._waiting.due(self._gate)
-        return together(due, self.words, self.metas) if due else gathered(self.buffers, self.metas)

@@ -16,11 +16,11 @@ from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View
 from emberlog.kernels.rows.maprows import MapRows
-from emberlog.kernels.rows.parts import Gate
-from emberlog.kernels.rows.plan import Term, by_column, order_of, terms_of
+from emberlog.kernels.rows.packed import PackedRows
+from emberlog.kernels.rows.plan import Term, by_column, order_of, read_by_row, terms_of
 from emberlog.kernels.rows.program import Composition, RowsProgram, Side, Storage
-from emberlog.kernels.rows.ranks import ranks_of
-from emberlog.kernels.rows.relations import Join, Rows, StaticRows
+from emberlog.kernels.rows.ranks import Sweep, sweep_of
+from emberlog.kernels.rows.relations import SHARED, Join, Rows, StaticRows
 from emberlog.kernels.rows.setrows import SetRows
 from emberlog.kernels.rows.slab import slabs_pay
 from emberlog.kernels.rows.turn import turned
@@ -36,21 +36,21 @@ class RowRun:
     ) -> None:  # fmt: skip
         self._program, self._statics = program, statics
         self.derivations = 0
-        columns = by_column(program)
+        columns, by_row = by_column(program), read_by_row(program)
         self._rows: dict[str, Rows] = {}
         for relation in program.recursive:
             sizes = domains[relation.first], domains[relation.second]
-            if relation.kind == "set":
+            if relation.kind == "set" and storage == "hash":
+                self._rows[relation.name] = PackedRows(
+                    relation, sizes, crew, columns[relation.name], relation.name in by_row
+                )
+            elif relation.kind == "set":
                 self._rows[relation.name] = SetRows(relation, sizes, crew, storage, columns[relation.name])
             else:
                 self._rows[relation.name] = MapRows(relation, sizes, crew, columns[relation.name])
-        ranks = ranks_of(program, domains, statics)
-        self._gate = Gate(ranks) if ranks is not None else None
-        if ranks is not None and self._gate is not None:
-            for rows in self._rows.values():
-                rows.wait(ranks[rows.relation.first], self._gate)
         self._terms = {relation.name: terms_of(program, relation.name) for relation in program.recursive}
         self._order = order_of(program, tuple(exits))
+        self._sweep = sweep_of(program, domains, statics) if storage != "hash" else None
         self._start(exits)
 
     def facts(self, name: str) -> int:
@@ -58,16 +58,14 @@ class RowRun:
 
     @property
     def bytes(self) -> int:
-        return sum(relation.bytes for relation in (*self._statics.values(), *self._rows.values()))
+        return sum(rows.bytes for rows in self._statics.values()) + sum(rows.bytes for rows in self._rows.values())
 
     def step(self) -> int:
         """One round; the number of facts that are new or changed. 0: the fixpoint is reached."""
-        new = 0
-        while not new:
-            new = sum(self._turn(name) for name in self._order)
-            if not any(rows.busy for rows in self._rows.values()):
-                break
-        return new
+        if self._sweep is not None:
+            sweep, self._sweep = self._sweep, None
+            return self._swept(sweep)
+        return sum(self._turn(name) for name in self._order)
 
     def chunks(self, name: str, rows: int) -> Iterator[tuple[np.ndarray, ...]]:
         return self._rows[name].chunks(rows)
@@ -88,6 +86,34 @@ class RowRun:
         for term in self._terms[name]:
             self._apply(term)
         return self._rows[name].turn()
+
+    def _swept(self, sweep: Sweep) -> int:
+        """Evaluate the rows that have ranks, and join the others once with all that is known; the facts found."""
+        for rows in self._rows.values():
+            rows.only(sweep.rest[rows.relation.first])
+        for rank in range(sweep.ranks):
+            for name in sweep.order:
+                rows = self._rows[name]
+                finds = rows.finds
+                self._evaluate(name, sweep.rows[rows.relation.first][rank])
+                rows.forget(finds)
+        for name in sweep.order:
+            self._evaluate(name, np.flatnonzero(sweep.rest[self._rows[name].relation.first]).astype(np.int32))
+        for rows in self._rows.values():
+            rows.turn()
+        return sum(rows.facts for rows in self._rows.values())
+
+    def _evaluate(self, name: str, xs: Ids) -> None:
+        """Apply all rules of a relation to its rows `xs`, with all that is known."""
+        if not len(xs):
+            return
+        for rule in self._program.rules:
+            if rule.head == name and any(side.relation in self._rows for side in rule.sides()):
+                left = self._full(rule.left)
+                if rule.right is None:
+                    self._join(name, Join(xs, left, left, True, rule.irreflexive, RIGHT, SHARED))
+                else:
+                    self._compose(rule, xs, left, self._full(rule.right), SHARED)
 
     def _apply(self, term: Term) -> None:
         rule = term.rule

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.crew import Crew
@@ -48,7 +49,8 @@ class SetRows(Rows):
 
     def open(self, xs: Ids) -> Ids:
         """Those of the rows that can still grow."""
-        return xs[self.store.view.meta[xs, 1] >> SIZE < self.second]
+        still: npt.NDArray[np.bool_] = self.store.view.meta[xs, 1] >> SIZE < self.second
+        return xs[still]
 
     def join(self, join: Join) -> int:
         left, right, full = join.left, join.right, self.store.view

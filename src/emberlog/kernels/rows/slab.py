@@ -13,7 +13,7 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.expand import AT, emit, subtract
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, flip
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, flip, int64
 
 LINE = 8  # words in a line
 SLAB = 64 * LINE
@@ -54,10 +54,10 @@ def lines_of(
 def join_lines(meta: Longs, items: Ids, left: Longs, out: Longs) -> None:
     """`out[y]`: the or of the lines of the ids in row y, which is a list."""
     for y in range(meta.shape[0]):
-        a = b = c = d = e = f = g = h = np.int64(0)
+        a = b = c = d = e = f = g = h = int64(0)
         where = meta[y, 0]
         for i in range(where, where + (meta[y, 1] >> SIZE)):
-            z = np.int64(items[i])
+            z = int64(items[i])
             a |= left[z, 0]
             b |= left[z, 1]
             c |= left[z, 2]
@@ -88,7 +88,7 @@ def rows_of(
             for i in range(high - low):
                 cand[i * words + w] = block[i]
         for i in range(low, high):
-            x = np.int64(xs[i])
+            x = int64(xs[i])
             row = cand[(i - low) * words : (i - low + 1) * words]
             if irreflexive:
                 row[x >> 6] &= ~(1 << (x & 63))

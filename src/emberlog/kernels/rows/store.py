@@ -14,7 +14,7 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.delta import Delta, longer
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, ones, slot_of, words_of
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, int64, ones, slot_of, words_of
 from emberlog.kernels.rows.program import Storage
 
 SHORT = 16
@@ -80,7 +80,7 @@ def plan(
         if tag != 0 and tag & FORM == BITS:
             form = BITS
         moves[i, 1] = size << SIZE | form
-        if tag != 0 and tag & FORM == form and (form == BITS or block_of(tag >> SIZE) == block_of(size)):
+        if tag != 0 and tag & FORM == form and (form != LIST or block_of(tag >> SIZE) == block_of(size)):
             moves[i, 0] = meta[x, 0]
         elif form == BITS:
             moves[i, 0] = state[USED_WORDS]
@@ -89,7 +89,7 @@ def plan(
             block = block_of(size)
             if free[block] >= 0:
                 moves[i, 0] = free[block]
-                free[block] = np.int64(items[free[block]]) << SMALLEST if items[free[block]] >= 0 else -1
+                free[block] = int64(items[free[block]]) << SMALLEST if items[free[block]] >= 0 else -1
             else:
                 moves[i, 0] = state[USED_ITEMS]
                 state[USED_ITEMS] += 1 << block
@@ -129,7 +129,7 @@ def pour(
         return
     stop = where + (tag >> SIZE) if from_form == LIST else where + (1 << from_form)
     for i in range(where, stop):
-        y = np.int64(source[i])
+        y = int64(source[i])
         if y >= 0:
             if form == BITS:
                 bits[to + (y >> 6)] |= 1 << (y & 63)
@@ -166,7 +166,7 @@ def settle(xs: Ids, meta: Longs, items: Ids, free: Longs, moves: Longs) -> None:
         x = xs[i]
         where, tag = meta[x, 0], meta[x, 1]
         if tag != 0 and tag & FORM != BITS and (where != moves[i, 0] or moves[i, 1] & FORM == BITS):
-            block = block_of(tag >> SIZE)
+            block = block_of(tag >> SIZE) if tag & FORM == LIST else tag & FORM
             items[where] = free[block] >> SMALLEST if free[block] >= 0 else -1
             free[block] = where
         meta[x, 0] = moves[i, 0]

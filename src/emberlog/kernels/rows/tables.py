@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.expand import AT, DERIVED, ITEMS, ROWS
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, decode, slot_of
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, decode, int64, slot_of
 from emberlog.kernels.rows.store import log2_above
 from emberlog.kernels.rows.values import TIMES, made
 
@@ -39,7 +37,7 @@ def moved(x: int, fmeta: Longs, fitems: Ids, fvals: Values, stretch: Longs, free
     block = form + 1 if tag != 0 else SMALLEST
     if free[block] >= 0:
         to = free[block]
-        free[block] = np.int64(fitems[to]) << SMALLEST if fitems[to] >= 0 else -1
+        free[block] = int64(fitems[to]) << SMALLEST if fitems[to] >= 0 else -1
     else:
         to = stretch[NEXT]
         stretch[NEXT] += 1 << block
@@ -48,7 +46,7 @@ def moved(x: int, fmeta: Longs, fitems: Ids, fvals: Values, stretch: Longs, free
         fitems[i] = -1
     if tag != 0:
         for i in range(where, where + (1 << form)):
-            y = np.int64(fitems[i])
+            y = int64(fitems[i])
             if y >= 0:
                 slot = slot_of(y, block)
                 while fitems[to + slot] >= 0:
@@ -102,7 +100,7 @@ def close_row(
     """Row x is done: write its part of the new delta, with values, and clear the marks."""
     where, form = fmeta[x, 0], fmeta[x, 1] & FORM
     for i in range(first, state[ITEMS]):
-        y = np.int64(items[i])
+        y = int64(items[i])
         values[i] = fvals[find(y, where, form, fitems)]
         row[y >> 6] = 0
     if state[ITEMS] > first:
@@ -127,7 +125,7 @@ def improve(
     without values. A value beyond `limit` ends it all, with a note in `state`.
     """
     while state[AT] < stop:
-        x = np.int64(xs[state[AT]])
+        x = int64(xs[state[AT]])
         n = 1
         if copy:
             zs[0] = x
@@ -154,7 +152,7 @@ def improve(
             state[DERIVED] += most
             first = state[ITEMS]
             for k in range(n):
-                z = np.int64(zs[k] if direct else litems[start + k])
+                z = int64(zs[k] if direct else litems[start + k])
                 if z < 0 or rmeta[z, 1] == 0:
                     continue
                 a = lvals[start + k] if lvals.size > 0 and not direct else nothing
@@ -162,12 +160,12 @@ def improve(
                 form = tag & FORM
                 if form == BITS:
                     for i in range(decode(z, rmeta, ritems, rbits, rwords, ys, 0)):
-                        y = np.int64(ys[i])
+                        y = int64(ys[i])
                         if not (irreflexive and x == y):
                             offer(x, y, a, fmeta, fitems, fvals, stretch, free, gone, row, items, state)
                     continue
                 for i in range(where, where + (tag >> SIZE if form == LIST else 1 << form)):
-                    y = np.int64(ritems[i])
+                    y = int64(ritems[i])
                     if y < 0 or (irreflexive and x == y):
                         continue
                     b = rvals[i] if rvals.size > 0 else nothing

@@ -6,7 +6,7 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.delta import Delta, Metas
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, flip, ones, words_of
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, flip, int64, ones, words_of
 
 
 @jit
@@ -76,13 +76,13 @@ def turn_bits(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, tall: i
     block = np.empty(64, np.int64)
     begin = 0
     while begin < xs.size:
-        high = np.int64(xs[begin]) >> 6
+        high = int64(xs[begin]) >> 6
         end = begin
-        while end < xs.size and np.int64(xs[end]) >> 6 == high:
+        while end < xs.size and int64(xs[end]) >> 6 == high:
             end += 1
         dense = 0
         for i in range(begin, end):
-            x = np.int64(xs[i])
+            x = int64(xs[i])
             where, tag = meta[x, 0], meta[x, 1]
             form = tag & FORM
             if form == BITS:
@@ -90,13 +90,13 @@ def turn_bits(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, tall: i
                 continue
             stop = where + (tag >> SIZE) if form == LIST else where + (1 << form)
             for k in range(where, stop):
-                y = np.int64(items[k])
+                y = int64(items[k])
                 if y >= 0:
                     out[y * tall + high] |= 1 << (x & 63)
         for w in range(words if dense > 0 else 0):
             block[:] = 0
             for i in range(begin, end):
-                x = np.int64(xs[i])
+                x = int64(xs[i])
                 if meta[x, 1] & FORM == BITS:
                     block[x & 63] = bits[meta[x, 0] + w]
             flip(block)

@@ -1,0 +1,81 @@
+"""`emberlog bench`: the benchmarks of a checkout. They are no part of the installed package."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from emberlog.diagnostics import UsageError
+
+commands = typer.Typer(help="Measure this machine (from a checkout).", no_args_is_help=True)
+
+
+@commands.callback()
+def _options() -> None:
+    """Measure this machine (from a checkout)."""
+
+
+@commands.command()
+def kernels(
+    program: Annotated[str | None, typer.Option(help="Only this program: tc, sg, reach, cc, sssp, ...")] = None,
+    data: Annotated[str | None, typer.Option(help="Only this data: gnp10K, grid150, rmat1M, ...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 5,
+    out: Annotated[Path | None, typer.Option(help="Folder for tables, figures and plots [out/bench].")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder for the data [$EMBERLOG_BENCH_DATA or the user's cache].")
+    ] = None,
+    evaluator: Annotated[str, typer.Option(help="The evaluator to measure: kernel or sql.")] = "kernel",
+    rivals: Annotated[bool, typer.Option(help="Also DuckDB, SciPy and NetworKit.")] = True,
+    graphx: Annotated[
+        bool, typer.Option("--graphx", help="Also GraphX and a loop of DataFrames (needs Java).")
+    ] = False,
+    slope: Annotated[bool, typer.Option("--slope", help="Time per derivation on growing data instead.")] = False,
+    cold: Annotated[bool, typer.Option("--cold", help="First answers with empty caches instead.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Kernels inside Spark instead (needs Java).")] = False,
+) -> None:
+    """The kernel evaluator against loops written by hand and against other engines."""
+    if slope + cold + spark > 1:
+        raise UsageError("--slope, --cold and --spark are one run each")
+    code = _benchmark("kernels")
+    target = out or code.default_out()
+    if slope:
+        written = code.slope(target, runs, folder, evaluator, quick, _say)
+    elif cold:
+        written = _benchmark("cold").run(target, evaluator, _say)
+    elif spark:
+        written = _benchmark("on_spark").run(target, folder, evaluator, quick, _say)
+    else:
+        chosen = code.cases(program, data, quick)
+        written = code.table(chosen, target, runs, folder, evaluator, rivals, graphx, _say)
+    for path in written:
+        if path.suffix == ".md":
+            print(path.read_text(encoding="utf-8"))
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _benchmark(name: str) -> Any:
+    """A module of the folder `benchmarks` of the checkout that this package is run from."""
+    checkout = Path(__file__).parents[3]
+    if not (checkout / "benchmarks" / "harness.py").is_file():
+        raise UsageError(
+            "the benchmarks are not here: they are part of the repository, not of the installed package",
+            fix="clone the repository, install it with `pip install -e '.[bench]'`, and run `emberlog bench` again",
+        )
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    try:
+        return import_module(f"benchmarks.{name}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith(("benchmarks", "emberlog")):
+            raise
+        raise UsageError(f"{error.name} is not installed", fix="pip install -e '.[bench]'") from error

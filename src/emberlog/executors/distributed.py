@@ -1,0 +1,245 @@
+"""The kernels inside Spark: workers in the barrier tasks of one job, started from DataFrames.
+
+Text, dates and decimals become numbers by Spark SQL: their dictionary is made of the columns that share them, and joined
+to them. Every worker gets all of the static relations. With a pivot each has some of its values, and nothing is
+exchanged. Without one a single worker evaluates on the threads of its machine, unless an exchange is asked for: then
+each worker owns facts by their keys. Workers write their results as Parquet; the driver learns counts and paths.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from emberlog.data.arrow import arrow_type
+from emberlog.diagnostics import ExecutionError
+from emberlog.executors.base import Options
+from emberlog.executors.kernel import as_bag, end_of, limits_on_rounds
+from emberlog.kernels.cluster.inputs import Files, Frame, Input
+from emberlog.kernels.cluster.job import run_workers
+from emberlog.kernels.cluster.parts import Kinds
+from emberlog.kernels.cluster.probe import Unavailable, look_at
+from emberlog.kernels.linear import is_linear
+from emberlog.kernels.pivots import pivots
+from emberlog.kernels.program import Domain, Id, KernelProgram
+from emberlog.plan.logical import Plan, RelationPlan, Stratum
+from emberlog.sql.evaluate import SqlEvaluator
+from emberlog.sql.spark import SparkEngine, to_frame
+from emberlog.stats import Limits, Meter, StratumStats
+from emberlog.types import NUMBER
+
+MOST_NAMES = 20_000_000  # values of a dictionary that goes through the driver
+
+
+@dataclass(frozen=True)
+class Names:
+    """The dictionary of a domain: sorted values, numbered from 0."""
+
+    values: pa.Array
+    frame: Any  # id, value
+
+    def code(self, value: object) -> int:
+        return int(pc.index(self.values, pa.scalar(value, self.values.type)).as_py())
+
+
+class DistributedKernels:
+    """Evaluates components in the tasks of a session."""
+
+    def __init__(
+        self,
+        session: Any,
+        sql: SqlEvaluator,
+        options: Options,
+        scratch: Path,
+        files: Mapping[str, tuple[Path, ...]],
+    ) -> None:
+        self.session = session
+        self.sql = sql
+        self.options = options
+        self.scratch = scratch
+        self.files = files
+        self.runs = 0
+
+    def evaluate(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter) -> None:
+        """Leaves the relations of a component as tables of the engine. Raises `Unavailable`, `Unsuited` or `Failed`
+        where SQL has to evaluate it."""
+        from emberlog.kernels.worker import KernelWorker
+
+        started = monotonic()
+        self.runs += 1
+        folder = self.scratch / f"kernel{self.runs}"
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            look_at(self.session, folder)
+        except ExecutionError as error:
+            raise Unavailable(error.message) from error
+        frames = self._frames(stratum, program)
+        names = self._names(program, frames)
+        coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
+        inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
+        outputs: dict[str, Kinds] = {
+            table.name: tuple("float64" if kind == "float" else "int64" for kind in table.kinds)
+            for table in program.tables
+        }
+        size = self._size(program)
+        growing, inventing = limits_on_rounds(stratum)
+        left = meter.seconds_left
+        rows = None if meter.limits.rows is None else max(meter.limits.rows - meter.rows, 1)
+        limits = Limits(meter.limits.rounds, rows, None if left is None else max(left, 0.001))
+        threads = 1 if size > 1 else self._slots()
+        worker = KernelWorker(
+            coded,
+            replace(self.options.choices(), workers=threads),
+            limits,
+            growing,
+            inventing,
+            end_of(stratum.until),
+            stratum.evaluation == "naive",
+        )
+        done = run_workers(self.session, inputs, worker, size, folder, outputs)
+        told = [json.loads(report.summary) for report in done.reports]
+        self._tell(stats, stratum, told, done, started)
+        for table in program.tables:
+            self._keep(table.name, done, program, names)
+        stats.facts = sum(done.rows(table.name) for table in program.tables)
+        meter.check(stats, stats.facts)
+        meter.rows += stats.facts
+
+    # --- what goes in --------------------------------------------------------------------------------------------
+
+    def _frames(self, stratum: Stratum, program: KernelProgram) -> dict[str, Any]:
+        """Every input as a DataFrame."""
+        engine = self._engine
+
+        def rows(plan: Plan | None, relation: RelationPlan) -> Any:
+            return self.sql.frame_of(None if plan is None else as_bag(plan, relation.state), relation.signature)
+
+        found = {f"static/{static.name}": engine.frame(self.sql.table(static.name)) for static in program.statics}
+        iterated = stratum.evaluation == "naive"
+        for relation in stratum.relations:
+            found[f"exit/{relation.name}"] = rows(relation.constant if iterated else relation.exit, relation)
+            if iterated:
+                found[f"start/{relation.name}"] = rows(relation.start, relation)
+        return found
+
+    @property
+    def _engine(self) -> SparkEngine:
+        assert isinstance(self.sql.engine, SparkEngine)
+        return self.sql.engine
+
+    def _names(self, program: KernelProgram, frames: Mapping[str, Any]) -> dict[int, Names]:
+        """The dictionaries of domains that are no numbers."""
+        found = {}
+        for number, domain in enumerate(program.domains):
+            if domain.type.kind == "number":
+                continue
+            columns = [
+                frame.select(frame.columns[spot]).toDF("v")
+                for name, spot in domain.columns
+                for key, frame in frames.items()
+                if key.partition("/")[2] == name
+            ]
+            kind = arrow_type(domain.type)
+            values = pa.array([], kind)
+            if columns:
+                together = reduce(lambda one, other: one.union(other), columns).distinct()
+                values = together.limit(MOST_NAMES + 1).toArrow().column(0).cast(kind).combine_chunks()
+            if len(values) > MOST_NAMES:
+                raise Unavailable(f"more than {MOST_NAMES:,} different values of type {domain.type}")
+            constants = pa.array([str(c) if isinstance(c, str) else c for c in domain.constants])
+            if len(constants):
+                values = pc.unique(pa.concat_arrays([values, constants.cast(kind)]))
+            values = values.take(pc.sort_indices(values))
+            table = pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": values})
+            found[number] = Names(values, to_frame(self.session, table))
+        return found
+
+    def _input(self, key: str, frame: Any, program: KernelProgram, names: Mapping[int, Names]) -> Input:
+        """The columns of an input that are read, as numbers."""
+        from pyspark.sql import functions as f
+
+        name = key.partition("/")[2]
+        kinds = program.kinds(name)
+        read = [spot for spot, kind in enumerate(kinds) if kind != "unread"]
+        numbers: Kinds = tuple("float64" if kinds[spot] == "float" else "int64" for spot in read)
+        coded = [spot for spot in read if isinstance(kind := kinds[spot], Id) and kind.domain in names]
+        whole = len(read) == len(kinds)
+        if key.startswith("static/") and name in self.files and whole and not coded:
+            return Input(Files(self.files[name]), numbers)
+        plain = frame.toDF(*(f"c{i}" for i in range(len(kinds))))
+        for spot in coded:
+            kind = kinds[spot]
+            assert isinstance(kind, Id)
+            book = names[kind.domain].frame.toDF(f"n{spot}", f"v{spot}")
+            plain = plain.join(f.broadcast(book), plain[f"c{spot}"] == book[f"v{spot}"]).drop(f"c{spot}", f"v{spot}")
+        columns = [f.col(f"n{spot}" if spot in coded else f"c{spot}").alias(f"c{i}") for i, spot in enumerate(read)]
+        return Input(Frame(plain.select(*columns)), numbers)
+
+    def _size(self, program: KernelProgram) -> int:
+        """How many workers: several where they need not talk, or are to and can."""
+        chosen = self.options.variants
+        if program.mode != "delta":
+            return 1
+        apart = chosen.decompose and any(pivots(program).values())
+        return self._slots() if apart or (chosen.exchange and is_linear(program)) else 1
+
+    def _slots(self) -> int:
+        if self.options.workers is not None:
+            return self.options.workers
+        told = self.session.conf.get("spark.default.parallelism", None)
+        if told:
+            return int(told)
+        master = str(self.session.conf.get("spark.master", "local[*]"))
+        inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+        return int(inside) if inside.isdigit() else os.cpu_count() or 1
+
+    # --- what comes out ------------------------------------------------------------------------------------------
+
+    def _tell(
+        self, stats: StratumStats, stratum: Stratum, told: Iterable[Mapping[str, Any]], done: Any, started: float
+    ) -> None:
+        reports = list(told)
+        stats.evaluator = "kernel"
+        stats.placement = "spark (tasks)"
+        one = len(reports) == 1
+        stats.how = reports[0]["how"] + ("" if one else f", {len(reports)} tasks")
+        stats.rounds = max(report["rounds"] for report in reports)
+        stats.deltas = list(reports[0]["deltas"]) if one else stats.deltas
+        stats.derivations = sum(report["derivations"] for report in reports)
+        stats.bytes_exchanged = sum(report["bytes"] for report in reports)
+        stats.residual = reports[0]["residual"]
+        stats.stopped = "fixpoint"
+        if reports[0]["converged"] and stratum.until is not None:
+            stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {stats.residual:.3g}"
+        stats.seconds = monotonic() - started
+
+    def _keep(self, name: str, done: Any, program: KernelProgram, names: Mapping[int, Names]) -> None:
+        """A relation that workers wrote, as a table with the values of the program."""
+        from pyspark.sql import functions as f
+
+        frame = done.frame(self.session, name)
+        kinds = program.kinds(name)
+        for spot, kind in enumerate(kinds):
+            if isinstance(kind, Id) and kind.domain in names:
+                book = names[kind.domain].frame.toDF(f"n{spot}", f"v{spot}")
+                frame = frame.join(f.broadcast(book), frame[f"c{spot}"] == book[f"n{spot}"])
+                frame = frame.drop(f"c{spot}", f"n{spot}").withColumnRenamed(f"v{spot}", f"c{spot}")
+        types = [column.type for column in program.signatures[name].columns]
+        dialect = self._engine.dialect
+        frame = frame.select(*(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, t in enumerate(types)))
+        self._engine.set_frame(self.sql.table(name), frame, done.rows(name))
+
+
+def _coded(domain: Domain, names: Names | None) -> Domain:
+    if names is None:
+        return domain
+    return Domain(NUMBER, domain.columns, (), tuple((value, names.code(value)) for value in domain.constants))

@@ -1,0 +1,50 @@
+"""How a component would be evaluated by the kernels, in words, as far as that is known without data."""
+
+from __future__ import annotations
+
+from emberlog.kernels.compose import Composed, compose
+from emberlog.kernels.lower import lower
+from emberlog.kernels.pivots import pivots
+from emberlog.kernels.program import Ineligible, KernelProgram
+from emberlog.kernels.rows.program import Composition, Side
+from emberlog.plan.logical import ProgramPlan, Stratum
+
+
+def describe(stratum: Stratum, plan: ProgramPlan) -> str:
+    """The evaluator of a stratum and why; of the kernels also the way that they go."""
+    if stratum.evaluation == "once":
+        return "sql"
+    program = lower(stratum, plan)
+    if isinstance(program, Ineligible):
+        return f"sql: {program.reason}"
+    return f"kernel: {_way(program)}; sql while it is small"
+
+
+def _way(program: KernelProgram) -> str:
+    if program.mode == "accumulate":
+        return "sums accumulate and hand on their changes (MRA)"
+    if program.mode == "replace":
+        return "each round computes a new state from the last one"
+    found = {name: spots for name, spots in pivots(program).items() if spots}
+    if found:
+        spots = ", ".join(f"{name}({', '.join(str(p + 1) for p in at)})" for name, at in found.items())
+        return f"one fixpoint for each value of the pivot {spots}, without an exchange"
+    composed = compose(program)
+    if composed is not None:
+        return f"row by row, {_rules(composed)}"
+    if any(table.fold in ("min", "max") for table in program.tables):
+        return "rounds over tables of groups, in which a better value replaces the one before"
+    return "rounds over tables of facts"
+
+
+def _rules(composed: Composed) -> str:
+    return "; ".join(_rule(rule) for rule in composed.program.rules)
+
+
+def _rule(rule: Composition) -> str:
+    sides = " . ".join(_side(side) for side in rule.sides())
+    return f"{rule.head} |= {sides}"
+
+
+def _side(side: Side) -> str:
+    return f"{side.relation}~" if side.flipped else side.relation

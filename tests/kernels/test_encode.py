@@ -1,0 +1,149 @@
+"""Dictionaries: every value comes back, and ids are in the order of values."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emberlog.kernels.encode import Dictionary, Encoder, Listed, Range, Unsuited, dictionary
+from emberlog.kernels.program import Domain, Id, KernelProgram, Static
+from emberlog.types import BOOL, DATE, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, TIMESTAMP, Type
+
+SOME = settings(max_examples=80)
+DECIMAL = Type("decimal", precision=12, scale=2)
+
+dense = st.integers(-(2**62), 2**62).flatmap(lambda low: st.lists(st.integers(low, low + 50), max_size=20))
+numbers = st.one_of(
+    st.lists(st.integers(0, 20), max_size=20),
+    dense,
+    st.lists(st.integers(INT64_MIN, INT64_MAX), max_size=20),
+    st.lists(st.sampled_from((INT64_MIN, -1, 0, 2**31, 2**32, 2**62, INT64_MAX)), max_size=9),
+)
+KINDS: list[tuple[Type, pa.DataType, st.SearchStrategy[list[Any]]]] = [
+    (NUMBER, pa.int64(), numbers),
+    (SYMBOL, pa.string(), st.lists(st.text(max_size=4), max_size=20)),
+    (BOOL, pa.bool_(), st.lists(st.booleans(), max_size=5)),
+    (DATE, pa.date32(), st.lists(st.dates(date(1800, 1, 1), date(2400, 1, 1)), max_size=20)),
+    (
+        TIMESTAMP,
+        pa.timestamp("us"),
+        st.lists(st.datetimes(datetime(1800, 1, 1), datetime(2200, 1, 1)), max_size=9),
+    ),
+    (
+        DECIMAL,
+        pa.decimal128(12, 2),
+        st.lists(st.decimals("-1e8", "1e8", places=2, allow_nan=False), max_size=20),
+    ),
+]
+
+
+def check(found: Dictionary, values: list[Any], type: pa.DataType) -> None:
+    ids = found.encode(pa.array(values, type))
+    assert ids.dtype == np.uint32
+    assert all(0 <= int(one) < found.size for one in ids)
+    assert found.decode(ids).cast(type).to_pylist() == pa.array(values, type).to_pylist()
+    order = sorted(range(len(values)), key=lambda i: sortable(values[i]))
+    for one, other in zip(order, order[1:], strict=False):
+        assert (ids[one] < ids[other]) == (sortable(values[one]) < sortable(values[other]))
+        assert (ids[one] == ids[other]) == (values[one] == values[other])
+
+
+def sortable(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(("kind", "arrow", "drawn"), KINDS, ids=[str(kind[0]) for kind in KINDS])
+def test_values_come_back_and_keep_their_order(kind: Type, arrow: pa.DataType, drawn: st.SearchStrategy[list[Any]]) -> None:
+    @SOME
+    @given(drawn, drawn)
+    def holds(first: list[Any], second: list[Any]) -> None:
+        found = dictionary(Domain(kind, (("e", 0), ("e", 1))), [pa.array(first, arrow), pa.array(second, arrow)])
+        check(found, first, arrow)
+        check(found, second, arrow)
+
+    holds()
+
+
+@SOME
+@given(numbers, st.lists(st.integers(INT64_MIN, INT64_MAX), max_size=3))
+def test_constants_of_rules_have_an_id(values: list[int], constants: list[int]) -> None:
+    found = dictionary(Domain(NUMBER, (("e", 0),), tuple(constants)), [pa.array(values, pa.int64())])
+    for constant in constants:
+        assert found.decode(np.array([found.code(constant)], np.uint32)).to_pylist() == [constant]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "constant", "value"),
+    [
+        (SYMBOL, pa.string(), "b", "b"),
+        (BOOL, pa.bool_(), True, True),
+        (DATE, pa.date32(), "2024-02-29", date(2024, 2, 29)),
+        (TIMESTAMP, pa.timestamp("us"), "2024-02-29T12:30:00", datetime(2024, 2, 29, 12, 30)),
+        (TIMESTAMP, pa.timestamp("us"), "2024-02-29", datetime(2024, 2, 29)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [0, 2])
+def test_constants_of_other_types(kind: Type, arrow: pa.DataType, constant: Any, value: Any, rows: int) -> None:
+    columns = [pa.array([value] * rows, arrow)]
+    found = dictionary(Domain(kind, (("e", 0),), (constant,)), columns)
+    assert found.decode(np.array([found.code(constant)], np.uint32)).to_pylist() == [value]
+
+
+def test_numbers_close_together_are_ids_as_they_are() -> None:
+    def of(*values: int) -> Dictionary:
+        return dictionary(Domain(NUMBER, (("e", 0),)), [pa.array(values, pa.int64())])
+
+    near, far, apart = of(5, 9), of(2**40, 2**40 + 100), of(0, 2**40)
+    assert isinstance(near, Range) and near.low == 0 and near.size == 10
+    assert isinstance(far, Range) and far.low == 2**40 and far.size == 101
+    assert isinstance(apart, Listed) and apart.size == 2
+    assert of().size == 0
+
+
+def encoder(*values: Any) -> tuple[Encoder, pa.Array]:
+    column = pa.array(values)
+    kind = "float" if pa.types.is_floating(column.type) else "int"
+    program = KernelProgram((), (Static("e", (kind,)),), (), (), {})  # type: ignore[arg-type]
+    return Encoder(program, {"e": [[column]]}), column
+
+
+@pytest.mark.parametrize("value", [INT64_MIN, INT64_MAX, float("nan"), float("inf"), float("-inf")])
+def test_what_loops_cannot_compute_with_is_refused(value: Any) -> None:
+    made, column = encoder(value)
+    with pytest.raises(Unsuited):
+        made.rows("e", [column])
+
+
+@pytest.mark.parametrize("value", [INT64_MIN + 1, INT64_MAX - 1, 1.7e308, -0.0])
+def test_what_they_can_compute_with_is_not(value: Any) -> None:
+    made, column = encoder(value)
+    assert made.rows("e", [column])[0].tolist() == [value]
+
+
+def test_the_ends_of_64_bits_may_be_ids() -> None:
+    values = [INT64_MIN, INT64_MAX, 0]
+    program = KernelProgram((), (Static("e", (Id(0),)),), (Domain(NUMBER, (("e", 0),)),), (), {})
+    column = pa.array(values, pa.int64())
+    made = Encoder(program, {"e": [[column]]})
+    assert made.rows("e", [column])[0].tolist() == [0, 2, 1]
+    assert made.sizes == {0: 3}
+
+
+def test_dates_are_days() -> None:
+    first = date(1969, 12, 30)
+    values = [first + timedelta(days=i) for i in range(4)]
+    check(dictionary(Domain(DATE, (("e", 0),)), [pa.array(values)]), values, pa.date32())
+
+
+def test_decimals_of_several_columns() -> None:
+    values = [Decimal("1.50"), Decimal("-2.25")]
+    found = dictionary(Domain(DECIMAL, (("e", 0),), ()), [pa.array(values, pa.decimal128(12, 2))])
+    check(found, values, pa.decimal128(12, 2))

@@ -1,0 +1,37 @@
+"""The tests of the loops once more, in a process that compiles nothing: the same source as plain Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
+    paths = [str(HERE / name) for name in files]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", *(["-m", "slow"] if slow else []), *paths],
+        env={**os.environ, "EMBERLOG_JIT": "off"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("file", ["test_differential.py", "test_runtime.py", "test_programs.py"])
+def test_without_a_compiler(file: str) -> None:
+    done = run(file)
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-4000:]
+
+
+@pytest.mark.slow
+def test_thousands_without_a_compiler() -> None:
+    done = run("test_differential.py", slow=True)
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-4000:]

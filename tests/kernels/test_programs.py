@@ -1,0 +1,291 @@
+"""Programs by hand: every type as an id, the ends of 64 bits, operations without a value, and shapes that broke once."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import emberlog
+from emberlog.stats import StratumStats
+from emberlog.types import INT64_MAX, INT64_MIN
+from kernels.variants import in_every_way
+
+Rows = list[tuple[Any, ...]]
+TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
+SG = "sg(X,Y) <- arc(P,X), arc(P,Y), X != Y. sg(X,Y) <- arc(A,X), sg(A,B), arc(B,Y)."
+NONLINEAR = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y)."
+
+
+def run(text: str, tables: dict[str, Any], evaluator: str = "kernel") -> tuple[emberlog.Result, StratumStats]:
+    """The result, in every way, and the figures of the last recursive stratum."""
+    engine = emberlog.Engine(executor="local", workers=1)
+    for name, rows in tables.items():
+        engine.register(name, rows)
+    with in_every_way():
+        result = engine.run(text, evaluator=evaluator)
+    return result, result.stats[-1]
+
+
+def rows(text: str, tables: dict[str, Any], name: str) -> Rows:
+    result, stats = run(text, tables)
+    assert stats.evaluator == "kernel"
+    return sorted(result[name].rows())
+
+
+def closure(edges: Rows) -> Rows:
+    found = set(edges)
+    while True:
+        more = {(x, y) for x, z in found for other, y in edges if z == other} - found
+        if not more:
+            return sorted(found)
+        found |= more
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+GRAPHS: dict[str, Rows] = {
+    "one edge": [(1, 2)],
+    "a self-loop": [(5, 5)],
+    "two rings": [(0, 1), (1, 0), (2, 3), (3, 4), (4, 2), (1, 2)],
+    "negative": [(-1, -2), (-2, -3), (-3, 7)],
+    "around 2^31": [(2**31 - 1, 2**31), (2**31, 2**31 + 1), (2**31 + 1, 2**31 - 1)],
+    "around 2^62": [(2**62, 2**62 + 1), (2**62 + 1, -(2**62))],
+    "the ends of 64 bits": [(INT64_MIN, INT64_MAX), (INT64_MAX, 0), (0, INT64_MIN)],
+    "far apart": [(0, 10**15), (10**15, -(10**15)), (-(10**15), 3)],
+}
+
+
+@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS)
+@pytest.mark.parametrize("text", [TC, NONLINEAR], ids=["linear", "non-linear"])
+def test_closures(text: str, edges: Rows) -> None:
+    assert rows(text, {"arc": edges}, "tc") == closure(edges)
+
+
+def test_nothing_gives_nothing() -> None:
+    empty = pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.int64())})
+    for text, name in ((TC, "tc"), (NONLINEAR, "tc"), (SG, "sg")):
+        assert rows(text, {"arc": empty}, name) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*duplicate:UserWarning")
+def test_duplicate_edges_are_one() -> None:
+    assert rows(TC, {"arc": [(1, 2), (1, 2), (2, 3), (2, 3)]}, "tc") == [(1, 2), (1, 3), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "b", "ü"],
+        [date(1969, 12, 31), date(2024, 2, 29), date(1, 1, 1)],
+        [Decimal("1.50"), Decimal("-2.25"), Decimal("0.00")],
+        [False, True, False],
+    ],
+    ids=["symbols", "dates", "decimals", "booleans"],
+)
+def test_other_types_are_ids(values: list[Any]) -> None:
+    one, two, three = values
+    edges = [(one, two), (two, three)]
+    table = pa.table({"a": [edge[0] for edge in edges], "b": [edge[1] for edge in edges]})
+    result, stats = run(TC, {"arc": table})
+    expected, _ = run(TC, {"arc": table}, "sql")
+    assert stats.evaluator == "kernel"
+    assert sorted(result["tc"].rows()) == sorted(expected["tc"].rows())
+
+
+def test_ids_compare_as_their_values_do() -> None:
+    table = pa.table({"a": ["b", "a", "ü", "B"], "b": ["a", "ü", "B", "c"]})
+    up = "p(X,Y) <- arc(X,Y). p(X,Y) <- p(X,Z), arc(Z,Y), Z < Y."
+    best = "m(X,max<Y>) <- arc(X,Y). m(Y,max<V>) <- m(X,V), arc(X,Y)."
+    assert rows(up, {"arc": table}, "p") == sorted(run(up, {"arc": table}, "sql")[0]["p"].rows())
+    assert rows(best, {"arc": table}, "m") == [("B", "ü"), ("a", "ü"), ("b", "a"), ("c", "ü"), ("ü", "ü")]
+
+
+def test_dates_compare_with_dates_of_the_rules() -> None:
+    days = pa.table({"a": [1, 2, 3], "b": [2, 3, 1], "d": [date(2024, 2, 28), date(2024, 2, 29), date(2024, 3, 1)]})
+    text = '.decl arc(a: number, b: number, d: date)\np(1). p(Y) <- p(X), arc(X,Y,D), D < "2024-03-01".'
+    assert rows(text, {"arc": days}, "p") == [(1,), (2,), (3,)]
+    text = text.replace("< ", "!= ").replace("03-01", "02-29")
+    assert rows(text, {"arc": days}, "p") == [(1,), (2,)]
+
+
+# --- shapes that broke once ------------------------------------------------------------------------------------------
+
+SHAPES: dict[str, tuple[str, dict[str, Rows], str, Rows]] = {
+    "facts found by no column": (
+        "p(X,Y,min<D>) <- arc(X,Y,D). p(X,Y,min<D>) <- p(X,_,C), p(_,Y,W), D = C + W.",
+        {"arc": [(1, 2, 5), (3, 4, 1)]},
+        "p",
+        [(1, 2, 5), (1, 4, 6), (3, 2, 6), (3, 4, 1)],
+    ),
+    "a pivot that stands twice": (
+        "p(X,Y) <- arc(X,Y). p(Y,X) <- p(X,X), arc(X,Y).",
+        {"arc": [(1, 1), (1, 2), (2, 2), (3, 4)]},
+        "p",
+        [(1, 1), (1, 2), (2, 1), (2, 2), (3, 4)],
+    ),
+    "constants of several types beside repeated variables": (
+        'p(S,X) <- e(S,X). p(S,Y) <- p("a",X), p(S,3), e(S,Y), e(_,X).',
+        {"e": [("a", 1), ("a", 3), ("b", 3), ("b", 9), ("c", 4)]},
+        "p",
+        [("a", 1), ("a", 3), ("b", 3), ("b", 9), ("c", 4)],
+    ),
+    "constants that are nowhere in the data": (
+        "p(X) <- arc(X,_). p(-77) <- p(X), arc(X,4). p(Y) <- p(99), arc(_,Y). p(Y) <- p(X), !arc(X,12345), arc(X,Y).",
+        {"arc": [(1, 4), (4, 6)]},
+        "p",
+        [(-77,), (1,), (4,), (6,)],
+    ),
+    "a contributor of several rows that nobody reads": (
+        "s(X,sum<D>) <- s0(X,D). s(Y,sum<(X,C)>) <- s(X,C), arc(X,Y).",
+        {"s0": [(1, 5)], "arc": [(1, 2), (2, 3), (1, 3)]},
+        "s",
+        [(1, 5), (2, 5), (3, 10)],
+    ),
+    "a sum that reads a plain relation and itself": (
+        "m(X) <- m0(X). t(X,sum<D>) <- s0(X,D). t(Y,sum<C>) <- m(X), t(X,C), arc(X,Y). m(Y) <- t(X,C), C > 3, arc(X,Y).",
+        {"m0": [(1,)], "s0": [(1, 5), (2, 1)], "arc": [(1, 2), (2, 3), (1, 3), (3, 4)]},
+        "t",
+        [(1, 5), (2, 6), (3, 11), (4, 11)],
+    ),
+    "no keys": (
+        "m(min<X>) <- arc(X,_). m(min<Y>) <- m(X), arc(X,Y).",
+        {"arc": [(3, 2), (2, 1), (4, 9)]},
+        "m",
+        [(1,)],
+    ),
+    "four columns, one of them computed": (
+        "p(X,Y,A,N) <- arc(X,Y), A = X, N = 0. p(X,Y,A,M) <- p(X,Z,A,N), arc(Z,Y), M = N + 1, M < 3.",
+        {"arc": [(1, 2), (2, 1)]},
+        "p",
+        [(1, 1, 1, 1), (1, 2, 1, 0), (1, 2, 1, 2), (2, 1, 2, 0), (2, 1, 2, 2), (2, 2, 2, 1)],
+    ),
+    "a relation of one computed column": (
+        "n(0). n(Y) <- n(X), Y = X + 3, Y < 20. n(Y) <- n(X), Y = -X, Y > -7.",
+        {},
+        "n",
+        [(x,) for x in (-6, -3, 0, 3, 6, 9, 12, 15, 18)],
+    ),
+    "found by a computed value": (
+        "p(X) <- arc(X,_). p(Y) <- p(X), arc(X + 1, Y). p(Y) <- p(X), arc(Y, X * 2).",
+        {"arc": [(1, 7), (2, 9), (10, 14), (8, 3)]},
+        "p",
+        [(1,), (2,), (3,), (7,), (8,), (9,), (10,), (14,)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "tables", "name", "expected"), SHAPES.values(), ids=SHAPES)
+def test_shapes(text: str, tables: dict[str, Rows], name: str, expected: Rows) -> None:
+    assert rows(text, tables, name) == expected
+
+
+def test_a_contributor_with_several_values_is_left_to_sql() -> None:
+    text = "s(X,sum<D>) <- s0(X,D). s(Y,sum<(X,C)>) <- s(X,C), arc(X,Y,_)."
+    tables = {"s0": [(1, 5)], "arc": [(1, 2, 0), (1, 2, 1), (2, 3, 0)]}
+    with pytest.raises(emberlog.UsageError, match="a contributor has several values in `arc`"):
+        run(text, tables)
+
+
+def test_hashed_tables_grow_in_the_middle_of_everything() -> None:
+    size = 3000  # more than twice the first size of a table
+    chain = [(i * 10**9, (i + 1) * 10**9) for i in range(size)]
+    text = "r(X,N) <- X = 0, N = 0. r(Y,M) <- r(X,N), arc(X,Y), M = N + 1. r(X,M) <- r(X,N), M = -N, M < 0."
+    found = rows(text, {"arc": chain}, "r")
+    assert len(found) == 2 * size + 1 or len(found) > size
+    expected = run(text, {"arc": chain[:40]}, "sql")[0]["r"].rows()
+    assert rows(text, {"arc": chain[:40]}, "r") == sorted(expected)
+
+
+def test_groups_that_wait_again_behind_a_sweep() -> None:
+    # A group gets better many times in one sweep over all slots, before and behind where the sweep is.
+    size = 1500
+    edges = [(i, i + 1, 1) for i in range(size)] + [(i + 1, i, 1) for i in range(size)]
+    edges += [(0, i, 3 * abs(i - 700) + 5) for i in range(1, size)]
+    text = "d(X,min<D>) <- X = 0, D = 0. d(Y,min<D>) <- d(X,C), arc(X,Y,W), D = C + W."
+    best = {0: 0, **{i: 3 * abs(i - 700) + 5 for i in range(1, size)}, size: 10**9}
+    for i in range(1, size + 1):
+        best[i] = min(best[i], best[i - 1] + 1)
+    for i in range(size - 1, -1, -1):
+        best[i] = min(best[i], best[i + 1] + 1)
+    assert rows(text, {"arc": edges}, "d") == sorted(best.items())
+
+
+# --- operations without a value --------------------------------------------------------------------------------------
+
+FAILING = {
+    "a sum": ("p(X,max<V>) <- e(X,V). p(Y,max<D>) <- p(X,V), f(X,Y), D = V + V.", "leaves 64 bits|overflow|range"),
+    "a product": ("p(X,max<V>) <- e(X,V). p(Y,max<D>) <- p(X,V), f(X,Y), D = V * 3.", "overflow|range|64"),
+    "a difference": ("p(X,min<V>) <- e(X,V). p(Y,min<D>) <- p(X,V), f(X,Y), D = -5 - V - V.", "overflow|range|64"),
+    "an added sum": ("p(X,sum<V>) <- e(X,V). p(Y,sum<V>) <- p(X,V), f(X,Y). p(Y,sum<V>) <- p(X,V), f(X,Y).", "."),
+}
+LARGE = {"e": [(1, 2**62 + 1), (2, 5)], "f": [(1, 2), (2, 3)]}
+
+
+@pytest.mark.parametrize(("text", "message"), FAILING.values(), ids=FAILING)
+def test_what_leaves_64_bits_is_an_error_as_in_sql(text: str, message: str) -> None:
+    with pytest.raises(emberlog.DataError, match=message) as kernel:
+        run(text, LARGE)
+    with pytest.raises(emberlog.DataError) as sql:
+        run(text, LARGE, "sql")
+    assert str(kernel.value) == str(sql.value)
+
+
+def test_an_operation_without_a_value_where_nothing_counts() -> None:
+    # The division fails only for a binding that the rest of the body rejects.
+    text = "p(X) <- e(X,_). p(Y) <- p(X), f(X,Y), Z = 10 / (X - 1), Z < 100, X != 1."
+    result, stats = run(text, LARGE)
+    assert sorted(result["p"].rows()) == [(1,), (2,), (3,)]
+    assert stats.evaluator == "sql" and stats.because == "an operation had no value"
+
+
+@pytest.mark.parametrize("term", ["10 / (X - 2)", "10 % (X - 2)", "(0 - 9223372036854775807 - X + 1) / (1 - X)"])
+def test_a_division_without_a_value(term: str) -> None:
+    text = f"p(X) <- e(X,_). p(Z) <- p(X), f(X,_), Z = {term}, Z < 4."
+    with pytest.raises(emberlog.DataError):
+        run(text, {"e": [(2, 0)], "f": [(2, 2), (1, 1)]})
+
+
+@pytest.mark.parametrize("value", [INT64_MAX, INT64_MIN])
+def test_numbers_at_the_ends_of_64_bits_are_left_to_sql(value: int) -> None:
+    text = "p(X,min<V>) <- e(X,V). p(Y,min<D>) <- p(X,V), f(X,Y), D = max(V, V / 2)."
+    tables = {"e": [(1, value), (2, 5)], "f": [(1, 2), (2, 3)]}
+    with pytest.raises(emberlog.UsageError, match="at the end of what 64 bits hold"):
+        run(text, tables)
+    result, stats = run(text, tables, "auto")
+    assert stats.evaluator == "sql"
+    assert sorted(result["p"].rows()) == sorted(run(text, tables, "sql")[0]["p"].rows())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_floats_that_are_not_finite_are_left_to_sql(value: float) -> None:
+    text = "p(X,min<V>) <- e(X,V). p(Y,min<D>) <- p(X,V), f(X,Y), D = V + 1.0."
+    tables = {"e": [(1, value), (2, 5.0)], "f": [(1, 2), (2, 3)]}
+    with pytest.raises(emberlog.UsageError, match="not finite"):
+        run(text, tables)
+
+
+def test_values_near_the_ends_of_64_bits_are_exact() -> None:
+    text = "p(X,min<V>) <- e(X,V). p(Y,min<D>) <- p(X,V), f(X,Y), D = V - 1."
+    tables = {"e": [(1, INT64_MAX - 1), (2, INT64_MIN + 3)], "f": [(1, 2), (2, 3)]}
+    assert rows(text, tables, "p") == [(1, INT64_MAX - 1), (2, INT64_MIN + 3), (3, INT64_MIN + 2)]
+
+
+@pytest.mark.parametrize("term", ["X / 4", "X % 4", "-X / 3", "X % -3", "abs(X)", "relu(X)", "clip(X, -2, 2)", "-X"])
+def test_arithmetic_is_that_of_sql(term: str) -> None:
+    text = f"p(X) <- e(X,_). p(Y) <- p(X), Y = {term}."
+    tables = {"e": [(x, 0) for x in (-9, -4, -3, -1, 0, 1, 7, 8, INT64_MAX - 1, INT64_MIN + 1)]}
+    assert rows(text, tables, "p") == sorted(run(text, tables, "sql")[0]["p"].rows())
+
+
+def test_float_arithmetic_is_that_of_sql() -> None:
+    terms = "V + W;V * W;max(V, W);min(V, W) + 1.0;sqrt(V) + W;exp(W) + V;tanh(V) + W;abs(V - W) + V;V / (W + 1.0)"
+    tables = {"e": [(1, 0.5), (2, 2.25)], "f": [(1, 2, 0.25), (2, 3, 1.5), (3, 4, 1e-9)]}
+    for term in terms.split(";"):
+        text = f"p(X,max<V>) <- e(X,V). p(Y,max<D>) <- p(X,V), f(X,Y,W), D = {term}."
+        expected = sorted(run(text, tables, "sql")[0]["p"].rows())
+        for row, other in zip(rows(text, tables, "p"), expected, strict=True):
+            assert row[0] == other[0] and row[1] == pytest.approx(other[1], rel=1e-12)

@@ -1,0 +1,299 @@
+"""The parts that all loops share, against plain Python twins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emberlog.kernels.cache import call
+from emberlog.kernels.indexes import build, by_key, is_unique, narrowed
+from emberlog.kernels.program import Id, Kind, Static
+from emberlog.kernels.runtime import (
+    bound_above,
+    bound_below,
+    find,
+    find_key,
+    grown,
+    grown_rows,
+    insert_rows,
+    outgoing,
+    put_best,
+    put_set,
+    put_sum,
+    rehashed,
+    remainder,
+    truncated,
+)
+from emberlog.types import INT64_MAX, INT64_MIN
+
+Array = np.ndarray[Any, Any]
+SOME = settings(max_examples=60)
+
+int64s = st.one_of(
+    st.integers(-5, 5),
+    st.sampled_from((INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX, 2**31, -(2**31), 2**62, 2**32)),
+    st.integers(INT64_MIN, INT64_MAX),
+)
+
+
+def rows_of(width: int) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    return st.lists(st.tuples(*[int64s] * width), max_size=40)
+
+
+some_rows = st.integers(1, 4).flatmap(lambda width: st.tuples(st.just(width), rows_of(width), rows_of(width)))
+
+
+def matrix(rows: list[tuple[int, ...]], width: int) -> Array:
+    return np.array(rows, np.int64).reshape(len(rows), width)
+
+
+# --- hash tables -----------------------------------------------------------------------------------------------------
+
+
+@SOME
+@given(some_rows)
+def test_a_hashed_table_numbers_rows_as_they_come(drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]) -> None:
+    width, first, second = drawn
+    keys, table = np.empty((64, width), np.int64), np.zeros(128, np.int32)
+    numbers: dict[tuple[int, ...], int] = {}
+    count = 0
+    for rows in (first, second):
+        slots = np.empty(len(rows), np.uint32)
+        while len(keys) <= count + len(rows):
+            keys = call(grown_rows, keys)
+            table = call(rehashed, keys, count)
+        count = int(call(insert_rows, table, keys, count, matrix(rows, width), slots))
+        assert [numbers.setdefault(row, len(numbers)) for row in rows] == slots.tolist()
+        assert count == len(numbers)
+    for row, number in numbers.items():
+        assert int(table[call(find, table, keys, tuple(np.int64(value) for value in row))]) == number + 1
+    for row in ((7,) * width, (INT64_MIN,) * width):
+        spot = call(find, table, keys, tuple(np.int64(value) for value in row))
+        assert int(table[spot]) == (numbers[row] + 1 if row in numbers else 0)
+
+
+@SOME
+@given(some_rows)
+def test_a_table_is_the_same_after_it_is_hashed_anew(drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]) -> None:
+    width, rows, _ = drawn
+    keys, table = np.empty((64, width), np.int64), np.zeros(128, np.int32)
+    count = int(call(insert_rows, table, keys, 0, matrix(rows, width), np.empty(len(rows), np.uint32)))
+    larger = call(grown_rows, keys)
+    again = call(rehashed, larger, count)
+    assert len(larger) == 128 and len(again) == 256
+    assert (larger[:64][:count] == keys[:count]).all()
+    for number in range(count):
+        key = tuple(keys[number])
+        assert int(again[call(find, again, larger, key)]) == number + 1
+    assert np.count_nonzero(again) == count
+
+
+@SOME
+@given(st.lists(int64s, min_size=1, max_size=9), int64s)
+def test_grown_arrays_keep_what_they_had(values: list[int], fill: int) -> None:
+    found = call(grown, np.array(values, np.int64), np.int64(fill))
+    assert found.tolist() == values + [fill] * len(values)
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(int64s, int64s.filter(bool))
+def test_division_rounds_toward_zero(one: int, other: int) -> None:
+    if (one, other) == (INT64_MIN, -1):
+        return
+    quotient = abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
+    assert int(call(truncated, np.int64(one), np.int64(other))) == quotient
+    assert int(call(remainder, np.int64(one), np.int64(other))) == one - quotient * other
+
+
+# --- sorted rows -----------------------------------------------------------------------------------------------------
+
+
+@SOME
+@given(st.lists(int64s, max_size=30).map(sorted), int64s)
+def test_bounds_are_those_of_bisection(values: list[int], value: int) -> None:
+    from bisect import bisect_left, bisect_right
+
+    column, ends = np.array(values, np.int64), (np.uint64(0), np.uint64(len(values)))
+    assert int(call(bound_below, column, *ends, np.int64(value))) == bisect_left(values, value)
+    assert int(call(bound_above, column, *ends, np.int64(value))) == bisect_right(values, value)
+
+
+@SOME
+@given(st.lists(int64s, max_size=30, unique=True).map(sorted), int64s)
+def test_a_key_that_is_not_there_is_one_past_the_end(keys: list[int], key: int) -> None:
+    found = int(call(find_key, np.array(keys, np.int64), np.int64(key)))
+    assert found == (keys.index(key) if key in keys else len(keys))
+
+
+@SOME
+@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4), st.integers(0, 4))
+def test_a_counting_sort_keeps_the_order_of_equal_keys(keys: list[int], workers: int, width: int) -> None:
+    from unittest import mock
+
+    column = np.arange(len(keys), dtype=np.int64)
+    columns = [column * (i + 1) for i in range(width)]
+    with mock.patch("emberlog.kernels.indexes.ROWS_A_PART", 1):
+        offsets, found = by_key(np.array(keys, np.uint32), 10, columns, workers)
+    order = sorted(range(len(keys)), key=lambda row: keys[row])
+    assert offsets.tolist() == [sum(key < slot for key in keys) for slot in range(11)] + [len(keys)]
+    for i, sorted_column in enumerate(found):
+        assert sorted_column.tolist() == [row * (i + 1) for row in order]
+
+
+kinds = st.lists(st.sampled_from((Id(0), "int", "float")), min_size=1, max_size=4)
+
+
+@st.composite
+def indexed(draw: st.DrawFn) -> tuple[Static, tuple[int, ...], list[tuple[int, ...]]]:
+    drawn: list[Kind] = draw(kinds)
+    keys = [i for i, kind in enumerate(drawn) if kind != "float"]
+    bound = draw(st.permutations(keys))[: draw(st.integers(0, len(keys)))] if keys else []
+    values = {"int": st.sampled_from((-(2**40), -1, 0, 1, 2**31, 2**40)), "float": st.integers(0, 3)}
+    row = st.tuples(*(values[kind] if isinstance(kind, str) else st.integers(0, 4) for kind in drawn))
+    return Static("e", tuple(drawn)), tuple(bound), draw(st.lists(row, max_size=25, unique=True))
+
+
+@settings(max_examples=150)
+@given(indexed())
+def test_an_index_finds_the_rows_that_match(drawn: tuple[Static, tuple[int, ...], list[tuple[int, ...]]]) -> None:
+    static, bound, rows = drawn
+    dtypes = {"int": np.int64, "float": np.float64}
+    columns = narrowed(
+        [
+            np.array([row[i] for row in rows], dtypes[kind] if isinstance(kind, str) else np.uint32)
+            for i, kind in enumerate(static.kinds)
+        ]
+    )
+    index = build(static, bound, columns, set(range(len(columns))), 5)
+    wanted = defaultdict(list)
+    for row in rows:
+        wanted[tuple(row[i] for i in bound)].append(row)
+    for key in [*wanted, (3,) * len(bound), (-7,) * len(bound)]:
+        if any(isinstance(static.kinds[i], Id) and not 0 <= value < 5 for i, value in zip(bound, key, strict=True)):
+            continue
+        assert sorted(matching(static, index, bound, key)) == sorted(wanted.get(key, []))
+
+
+def matching(static: Static, index: Any, bound: tuple[int, ...], key: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """The rows under a key, found as the loops find them."""
+    low, high = np.uint64(0), np.uint64(index.rows)
+    for number, (position, value) in enumerate(zip(bound, key, strict=True)):
+        if number == 0:
+            spot = value if index.keys is None else int(call(find_key, index.keys, np.int64(value)))
+            low, high = index.offsets[spot], index.offsets[spot + 1]
+        else:
+            column = index.columns[position]
+            low = np.uint64(call(bound_below, column, low, high, np.int64(value)))
+            high = np.uint64(call(bound_above, column, low, high, np.int64(value)))
+    columns = [index.columns[i][int(low) : int(high)].tolist() for i in range(len(static.kinds))]
+    return list(zip(*columns, strict=True))
+
+
+@SOME
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8))
+def test_unique_rows_are_told(rows: list[tuple[int, int]]) -> None:
+    columns = [np.array([row[i] for row in rows], np.uint32) for i in range(2)]
+    for width in (0, 1, 2):
+        assert is_unique(columns[:width], len(rows)) == (len({row[:width] for row in rows}) == len(rows))
+
+
+def test_numbers_are_narrowed_where_they_fit() -> None:
+    edges = [np.array(pair, np.int64) for pair in ((-(2**31), 2**31 - 1), (-(2**31) - 1, 0), (0, 2**31), ())]
+    assert [column.dtype.name for column in narrowed(edges)] == ["int32", "int64", "int64", "int64"]
+
+
+# --- what goes into tables -------------------------------------------------------------------------------------------
+
+SLOTS = 6
+slots_and_values = st.lists(st.tuples(st.integers(0, SLOTS - 1), st.integers(-4, 4)), max_size=30)
+
+
+class Flags:
+    """The state of a dense table: its flags, its facts in order, and what waits."""
+
+    def __init__(self) -> None:
+        self.seen = np.zeros(8, np.uint8)
+        self.log = np.zeros(SLOTS + 1, np.uint32)
+        self.waiting = np.zeros(2 * SLOTS + 1, np.uint32)
+        self.counts = np.zeros(3, np.int64)
+
+    def check(self, known: list[int], waiting: list[int]) -> None:
+        assert self.log[: self.counts[0]].tolist() == known
+        assert self.waiting[: self.counts[2]].tolist() == waiting
+        assert [int(slot) for slot in np.flatnonzero(self.seen & 2)] == sorted(waiting or known)
+
+
+@SOME
+@given(slots_and_values)
+def test_put_set(pairs: list[tuple[int, int]]) -> None:
+    state = Flags()
+    call(put_set, state.seen, state.log, state.counts, np.array([slot for slot, _ in pairs], np.uint32))
+    known = list(dict.fromkeys(slot for slot, _ in pairs))
+    state.check(known, [])
+
+
+@SOME
+@given(slots_and_values, st.booleans())
+def test_put_best(pairs: list[tuple[int, int]], smallest: bool) -> None:
+    state, best = Flags(), min if smallest else max
+    values = np.full(SLOTS, INT64_MAX if smallest else INT64_MIN, np.int64)
+    slots, given_values = np.array([p[0] for p in pairs], np.uint32), np.array([p[1] for p in pairs], np.int64)
+    call(put_best, values, state.seen, state.log, state.waiting, state.counts, slots, given_values, smallest)
+    known = list(dict.fromkeys(slot for slot, _ in pairs))
+    state.check(known, known)
+    for slot in known:
+        assert values[slot] == best(value for other, value in pairs if other == slot)
+
+
+@SOME
+@given(slots_and_values)
+def test_put_sum(pairs: list[tuple[int, int]]) -> None:
+    state, pending = Flags(), np.zeros(SLOTS, np.int64)
+    slots, values = np.array([p[0] for p in pairs], np.uint32), np.array([p[1] for p in pairs], np.int64)
+    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+    known = list(dict.fromkeys(slot for slot, _ in pairs))
+    state.check(known, known)
+    for slot in range(SLOTS):
+        assert pending[slot] == sum(value for other, value in pairs if other == slot)
+
+
+@pytest.mark.parametrize("pair", [(INT64_MAX, 1), (INT64_MIN, -1), (2**62, 2**62), (-(2**62), -(2**62) - 1)])
+def test_a_sum_that_leaves_64_bits_is_told(pair: tuple[int, int]) -> None:
+    state, pending = Flags(), np.zeros(SLOTS, np.int64)
+    slots, values = np.zeros(2, np.uint32), np.array(pair, np.int64)
+    assert call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+
+
+def test_a_sum_up_to_the_end_of_64_bits_is_one() -> None:
+    state, pending = Flags(), np.zeros(SLOTS, np.int64)
+    slots, values = np.zeros(3, np.uint32), np.array((2**62, 2**62 - 1, -(2**63) + 1), np.int64)
+    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+    assert pending[0] == 0
+
+
+def test_floats_that_are_lost_in_a_sum_are_no_overflow() -> None:
+    state, pending = Flags(), np.zeros(SLOTS, np.float64)
+    slots, values = np.zeros(2, np.uint32), np.array((1e300, 1.0), np.float64)
+    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, np.inf)
+
+
+@SOME
+@given(st.lists(st.integers(0, SLOTS - 1), max_size=12), st.integers(2, 4))
+def test_what_is_sent_is_sent_once(waiting: list[int], size: int) -> None:
+    seen = np.zeros(8, np.uint8)
+    seen[waiting] = 3
+    queue, own = np.array(waiting, np.uint32), np.array([slot % size for slot in waiting], np.int64)
+    kept, sent, ranges = call(outgoing, queue, len(waiting), seen, 0, size, own)
+    assert queue[:kept].tolist() == [slot for slot in waiting if slot % size == 0]
+    for other in range(1, size):
+        wanted = list(dict.fromkeys(slot for slot in waiting if slot % size == other))
+        assert sent[ranges[other] : ranges[other + 1]].tolist() == wanted
+    assert [int(slot) for slot in np.flatnonzero(seen & 2)] == sorted({slot for slot in waiting if slot % size == 0})
