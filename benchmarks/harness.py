@@ -165,10 +165,12 @@ def compete(
     """Every contestant `runs` times, in turn. The first one is the measure: others must give its answer."""
     scores = {contestant.name: Score(contestant.name) for contestant in contestants}
     expected: Columns | None = None
+    facts = 0
     for contestant in contestants:
         score = scores[contestant.name]
         say(f"{task.program.name} on {task.data}: {contestant.name}")
-        first = _attempt(contestant, task, score)
+        # Nothing can be said without the measure: what goes wrong there is told at once.
+        first = contestant.run(task) if expected is None else _attempt(contestant, task, score)
         if first is None:
             continue
         if contestant.heavy:

@@ -6,6 +6,8 @@ Spark starts, and edges are read from text and cached, before the clock runs.
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +27,8 @@ def session() -> Any:
     """A classic session with two threads and room for graphs of ten million edges."""
     from pyspark.sql import SparkSession
 
+    # Python workers must be this Python: another one on the PATH may lack our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{THREADS}]").appName("rival")
     settings = {
         "spark.driver.memory": "6g",

@@ -152,7 +152,7 @@ SHAPES: dict[str, tuple[str, dict[str, Rows], str, Rows]] = {
         [(1, 5), (2, 6), (3, 11), (4, 11)],
     ),
     "no keys": (
-        "m(min<X>) <- arc(X,_). m(min<Y>) <- m(X), arc(X,Y).",
+        "m(min<D>) <- arc(D,_). m(min<D>) <- m(C), arc(_,W), D = min(C, W).",
         {"arc": [(3, 2), (2, 1), (4, 9)]},
         "m",
         [(1,)],
@@ -191,22 +191,19 @@ def test_a_contributor_with_several_values_is_left_to_sql() -> None:
 
 
 def test_hashed_tables_grow_in_the_middle_of_everything() -> None:
-    size = 3000  # more than twice the first size of a table
+    size = 2500  # more than twice the first size of a table
     chain = [(i * 10**9, (i + 1) * 10**9) for i in range(size)]
-    text = "r(X,N) <- X = 0, N = 0. r(Y,M) <- r(X,N), arc(X,Y), M = N + 1. r(X,M) <- r(X,N), M = -N, M < 0."
-    found = rows(text, {"arc": chain}, "r")
-    assert len(found) == 2 * size + 1 or len(found) > size
-    expected = run(text, {"arc": chain[:40]}, "sql")[0]["r"].rows()
-    assert rows(text, {"arc": chain[:40]}, "r") == sorted(expected)
+    text = "r(X,N) <- X = 0, N = 0. r(Y,M) <- r(X,N), arc(X,Y), M = N + 1. r(X,N) <- r(X,N), r(_,0)."
+    assert rows(text, {"arc": chain}, "r") == [(i * 10**9, i) for i in range(size + 1)]
 
 
 def test_groups_that_wait_again_behind_a_sweep() -> None:
     # A group gets better many times in one sweep over all slots, before and behind where the sweep is.
-    size = 1500
+    size = 600
     edges = [(i, i + 1, 1) for i in range(size)] + [(i + 1, i, 1) for i in range(size)]
-    edges += [(0, i, 3 * abs(i - 700) + 5) for i in range(1, size)]
+    edges += [(0, i, 3 * abs(i - 300) + 5) for i in range(1, size)]
     text = "d(X,min<D>) <- X = 0, D = 0. d(Y,min<D>) <- d(X,C), arc(X,Y,W), D = C + W."
-    best = {0: 0, **{i: 3 * abs(i - 700) + 5 for i in range(1, size)}, size: 10**9}
+    best = {0: 0, **{i: 3 * abs(i - 300) + 5 for i in range(1, size)}, size: 10**9}
     for i in range(1, size + 1):
         best[i] = min(best[i], best[i - 1] + 1)
     for i in range(size - 1, -1, -1):

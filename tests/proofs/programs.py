@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+import naive
+from emberlog.syntax import nodes
+from emberlog.types import FLOAT, NUMBER, Column
 from naive.values import Row
 
-COLUMNS = {"base": 2, "arc": 3, "gate": 1, "pair": 3}
+VALUES = {"base": (False, True), "arc": (False, False, True), "gate": (True,), "pair": (False, False, False)}
+"""The columns of the base relations: which of them hold values, whole numbers or floats, and not names of nodes."""
+
 PLAIN = frozenset({"m"})
 """Predicates that only pass values on: one application of the rules goes through them."""
 
@@ -19,6 +25,20 @@ class Drawn:
 
     text: str
     facts: dict[str, list[Row]]
+    floats: bool
+
+    @property
+    def catalog(self) -> dict[str, tuple[Column, ...]]:
+        kind = FLOAT if self.floats else NUMBER
+        return {
+            name: tuple(Column(f"c{i}", kind if value else NUMBER) for i, value in enumerate(values))
+            for name, values in VALUES.items()
+        }
+
+    def evaluated(self, program: nodes.Program, facts: Mapping[str, list[Row]]) -> dict[str, set[Row]]:
+        """What the reference evaluator makes of it; the rows that `p` and `q` are given hold values too."""
+        columns = [(name, i) for name, values in VALUES.items() for i, value in enumerate(values) if value]
+        return naive.evaluate(program, facts, floats=[*columns, ("p", 1), ("q", 1)] if self.floats else ())
 
     @property
     def derived(self) -> tuple[str, ...]:
@@ -92,4 +112,12 @@ def drawn(draw: st.DrawFn) -> Drawn:
                 f"q(Y, {other}<D>) <- p(X, C), arc(X, Y, W){guard}, D = {value}.\n"
                 f"p(Y, {aggregate}<D>) <- q(X, C), arc(X, Y, W), D = {back}."
             )
-    return Drawn(exit + text, draw(rows))
+    floats, facts = draw(st.booleans()), draw(rows)
+    return Drawn(
+        exit + text, {name: [typed(name, row) for row in facts[name]] for name in facts} if floats else facts, floats
+    )
+
+
+def typed(name: str, row: Row) -> Row:
+    """The row with its values as floats."""
+    return tuple(float(cell) if value else cell for cell, value in zip(row, VALUES[name], strict=True))  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -172,3 +173,21 @@ def test_prem_with_given_rows_and_sums(engine: emberlog.Engine) -> None:
     engine.register("p", [(1, 10)])
     text = "p(Y, min<D>) <- p(X, C), arc(X, Y, W), D = C + W.\nn(X, count<Y>) <- p(Y, _), arc(Y, X, _)."
     assert sorted(engine.run(text, check_prem=True)["p"].rows()) == [(1, 10), (2, 13), (3, 18)]
+
+
+# --- on Spark --------------------------------------------------------------------------------------------------------
+
+
+def test_on_spark(spark: Any) -> None:
+    """Conditions are checked where the rows are, and a moved aggregate ends there too."""
+    declared = ".decl arc(x: number, y: number, w: number where w >= 0)\n"
+    with emberlog.Engine(spark, limits={"rounds": 200}) as engine:
+        for placement in ("spark", "local"):
+            engine.register("arc", CYCLE)
+            result = engine.run(stratified(), placement=placement, check_prem=True)
+            assert len(result["best"]) == 6
+            engine.register("arc", [(1, 2, 3), (7, 8, -3)])
+            with pytest.raises(DataError, match="which is declared"):
+                engine.run(declared + PRODUCT, placement=placement)
+            with pytest.raises(DataError, match=r"`arc\(7, 8, -3\)` breaks W >= 0"):
+                engine.run(PRODUCT, placement=placement)

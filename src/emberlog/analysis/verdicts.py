@@ -10,7 +10,6 @@ from emberlog.analysis.program import CoreRule, Signature, Verdict
 from emberlog.syntax.nodes import Until
 from emberlog.types import Value
 
-
 _ONE_AT_A_TIME = Lock()  # Z3's terms belong to one thread at a time
 
 

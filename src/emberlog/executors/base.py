@@ -240,13 +240,13 @@ def given_relations(
     """The relations that the plan reads, or somebody wants, and no stratum computes."""
     read = {node.relation for node in _nodes(plan) if isinstance(node, Scan)} | wanted
     derived = {name for stratum in plan.strata for name in stratum.names}
-    counted = _counted(plan)
+    counting = counted(plan)
     result = []
     for name, signature in program.signatures.items():
         for relation in (name, given_part(name)):
             if relation in read and relation not in derived:
                 facts = program.facts.get(name, ())
-                result.append(Given(relation, signature, sources.get(name), facts, relation in counted))
+                result.append(Given(relation, signature, sources.get(name), facts, relation in counting))
     return result
 
 
@@ -254,7 +254,7 @@ def _nodes(plan: ProgramPlan) -> list[Plan]:
     return [n for stratum in plan.strata for relation in stratum.relations for p in plans(relation) for n in walk(p)]
 
 
-def _counted(plan: ProgramPlan) -> set[str]:
+def counted(plan: ProgramPlan) -> set[str]:
     """The relations that are read below a sum, count or average, where a duplicate row would count twice."""
     groups = (node for node in _nodes(plan) if isinstance(node, Group))
     telling = (g for g in groups if any(fold.function in ("sum", "count", "avg") for fold in g.folds))

@@ -14,8 +14,17 @@ from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.load import given_table
 from emberlog.data.write import write_table
 from emberlog.diagnostics import UsageError, counted
-from emberlog.executors.base import Executor, Given, Options, check_obligations
-from emberlog.executors.kernel import SHORT, SMALL_FACTS, SMALL_INPUT, KernelResult, evaluate_locally, refuse
+from emberlog.executors.base import Executor, Given, Options, check_obligations, counted
+from emberlog.executors.kernel import (
+    SHORT,
+    SMALL_FACTS,
+    SMALL_INPUT,
+    KernelResult,
+    as_bag,
+    copied_rows,
+    evaluate_locally,
+    refuse,
+)
 from emberlog.executors.session import active_session
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
@@ -43,7 +52,8 @@ class LocalExecutor(Executor):
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
         self.loaded: set[str] = set()  # those of them that are tables too
-        self.attached: dict[str, pa.Table] = {}  # sources that are read where they are
+        self.attached: dict[str, pa.Table] = {}  # sources, and copies of them, that are read where they are
+        self.counted = counted(plan)
 
     def load(self, given: Given) -> None:
         table = given_table(
@@ -67,17 +77,51 @@ class LocalExecutor(Executor):
         if given.counts and rows < table.num_rows:
             self.warn(duplicates(given, table.num_rows - rows))
 
+    def _copy(self, stratum: Stratum, stats: StratumStats) -> bool:
+        """A relation that only copies columns of large ones, for kernels alone, is no table: they read what it copies.
+
+        It may hold duplicates then, which their tables drop. False for any other relation.
+        """
+        relation = stratum.relations[0]
+        if stratum.evaluation != "once" or relation.exit is None or relation.name in self.wanted | self.counted:
+            return False
+        if not self._is_for_kernels(relation.name):
+            return False
+        bag = as_bag(relation.exit, relation.state)
+        sources = {scan.relation for scan in scans(bag)}
+        if not sources or not sources <= self.attached.keys():
+            return False
+        table = copied_rows(bag, self.fetch)
+        if table is None:
+            return False
+        self.attached[relation.name] = table.rename_columns(field_names(table.num_columns))
+        self.engine.attach(self.sql.table(relation.name), self.attached[relation.name])
+        stats.stopped = "read where its columns are"
+        return True
+
+    def _is_for_kernels(self, relation: str) -> bool:
+        readers = [stratum for stratum in self.plan.strata if relation in scanned(stratum)]
+        return self.options.evaluator != "sql" and all(
+            stratum.evaluation != "once" and isinstance(lower(stratum, self.plan), KernelProgram) for stratum in readers
+        )
+
     def _store(self, stratum: Stratum) -> None:
         """Rounds of SQL read their inputs again and again: those that were only attached become tables."""
+        derived = {name for other in self.plan.strata for name in other.names}
         for name in scanned(stratum):
             table = self.attached.pop(name, None)
             if table is not None:
-                self.engine.detach(self.sql.table(name))
-                self.engine.load(self.sql.table(name), table)
+                target = self.sql.table(name)
+                self.engine.detach(target)
+                self.engine.load(target, table)
+                if name in derived:
+                    self.engine.store(target, Statement(f"SELECT DISTINCT * FROM {target}", {}))
 
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
         meter = self.sql.meter
+        if self._copy(stratum, stats):
+            return
         with self._readable(stratum):
             check_obligations(self.sql, stratum, self.plan.signatures)
             program = self.kernel_program(stratum, stats)

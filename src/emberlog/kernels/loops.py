@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from emberlog.kernels.arithmetic import Arithmetic
 from emberlog.kernels.changes import change_of, moving_of
@@ -10,7 +10,7 @@ from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.nests import Nest, Step
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Check, Id, KernelProgram, Let
-from emberlog.kernels.source import HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple, value_dtype
+from emberlog.kernels.source import EACH, FAR, HEADER, KNOWN, LISTED, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple, value_dtype
 from emberlog.syntax.nodes import Variable
 
 # Places in `counts`, after three for each table.
@@ -57,6 +57,8 @@ class Loops(Emitter):
             self.use(f"{t}_worst", value_dtype(layout.value_kind), 0)
         if table.fold == "sum":
             self.use(f"{t}_del", value_dtype(layout.value_kind))
+        if self.is_ordered(layout):
+            self.use(f"{t}_far", "uint32")
         for chain in layout.chains:
             self.use(f"{t}_x{chain}", "uint32")
             self.use(f"{t}_y{chain}", "uint32")
@@ -84,33 +86,32 @@ class Loops(Emitter):
         out = self.out
         most, budget, deltas = self.use("most", "int64", 0), self.use("budget", "int64", 0), self.use("deltas", "int64")
         out.line("rounds = 0")
-        ordered = [layout for layout in self.layouts.values() if self.is_ordered(layout)]
-        for layout in ordered[:1]:
-            held = self.use("held_before", "int64")
-            out.line(f"held = {held}[0]")
+        ordered = self.ordered()
+        if ordered is not None:
+            out.line(f"edge, far, listed = {self.use('bound', value_dtype(ordered.value_kind))}[0], held[0], held[1]")
+            self.use("held", "int64")
         with out.block(f"while rounds < {most} and fail == 0 and work < {budget}:"):
-            waiting = " + ".join([self.waiting(layout) for layout in self.layouts.values()] + ["held"] * bool(ordered))
-            with out.block(f"if {waiting} == 0:"):
+            with out.block(f"if {self.all_waiting()} == 0:"):
                 out.line("break")
             out.line("took = 0")
-            for layout in ordered[:1]:
-                out.line(f"least = {self.tables[layout.table.name]}_worst")
             for layout in self.layouts.values():
                 self.take_round(layout)
-            for layout in ordered[:1]:
-                # Nothing was within the bound: it moves on to what waits.
-                width = self.use("width", value_dtype(layout.value_kind), 0)
-                with out.block("if took == 0:"):
-                    if layout.table.fold == "sum":
-                        out.line(f"bound[0] = least * {width}")
-                    else:
-                        worst = f"{self.tables[layout.table.name]}_worst"
-                        out.line(f"bound[0] = least + {width} if least < {worst} - {width} else least")
+            if ordered is not None:
+                self.advance(ordered)
             with out.block("if took > 0:"):
                 out.line(f"{deltas}[rounds] = took")
                 out.line("rounds += 1")
-        if ordered:
-            out.line("held_before[0] = held")
+        if ordered is not None:
+            out.line("bound[0], held[0], held[1] = edge, far, listed")
+
+    def all_waiting(self) -> str:
+        """How many facts wait, those beyond the edge too."""
+        parts = [self.waiting(layout) for layout in self.layouts.values()]
+        return " + ".join([*parts, "far"] if self.ordered() is not None else parts)
+
+    def ordered(self) -> TableLayout | None:
+        """The table whose facts are taken up in an order, if there is one."""
+        return next((layout for layout in self.layouts.values() if self.is_ordered(layout)), None)
 
     def waiting(self, layout: TableLayout) -> str:
         t = self.tables[layout.table.name]
@@ -120,7 +121,8 @@ class Loops(Emitter):
         """Takes up every fact of a table that waits: one by one from the list, or, where many do, in a sweep over all
         slots. A sweep reads memory in order, and takes what it finds in front of itself along."""
         t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
-        self.use("rank", "uint64", 0), self.use("size", "uint64", 0)
+        if not self.pivoted:
+            self.use("rank", "uint64", 0), self.use("size", "uint64", 0)
         if layout.storage == "hash" and fold == "set":
             self.take_rows(layout, t)
             return
@@ -132,36 +134,45 @@ class Loops(Emitter):
             out.line(f"low, high, {t}_next = 0, {t}_next, 0")
             out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
             source = f"{t}_q"
-        ordered = self.is_ordered(layout)
-        out.line(f"sweep = (high - low{' + held' if ordered else ''}) * {SWEEP} > {t}_seen.size")
-        if ordered:
-            # What a sweep held back is in no list; when few are left, they get one.
-            with out.block("if held > 0 and not sweep:"):
-                out.line("high = 0")
-                with out.block(f"for s in range(np.uint32({t}_seen.size)):"):
-                    with out.block(f"if {t}_seen[s] & {QUEUED} != 0:"):
-                        out.line(f"{t}_q[high] = s")
-                        out.line("high += 1")
-            out.line("held = 0")
-        with out.block("if sweep:"):
-            slots = f"{t}_seen.size" if layout.storage == "dense" else f"{t}_count"
-            out.line(f"low, high = 0, {slots}")
-        with out.block(f"for q in range(low, high):"):
-            out.line(f"s = np.uint32(q) if sweep else {source}[np.uint64(q)]")
-            with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
-                out.line("continue")
+        sweeps = layout.storage == "dense"
+        if sweeps:
+            # Flags are looked at eight at a time: where few slots wait, a sweep passes over the others quickly.
+            out.line(f"words = {t}_seen.view(np.uint64)")
+            out.line(f"sweep = (high - low) * {SWEEP} > {t}_seen.size")
+            with out.block("if sweep:"):
+                out.line("low, high = 0, words.size")
+        with out.block("for q in range(low, high):"):
+            if sweeps:
+                out.line("begin = np.uint64(q) << np.uint64(3)")
+                out.line("end = begin + np.uint64(8)")
+                with out.block("if not sweep:"):
+                    out.line(f"begin = np.uint64({source}[np.uint64(q)])")
+                    out.line("end = begin + np.uint64(1)")
+                with out.block(f"elif words[np.uint64(q)] & np.uint64({QUEUED * EACH:#x}) == 0:"):
+                    out.line("continue")
+                with out.block("for slot in range(begin, end):"):
+                    out.line("s = np.uint32(slot)")
+                    self.take_waiting(layout, t)
+            else:
+                out.line(f"s = {source}[np.uint64(q)]")
+                self.take_waiting(layout, t)
+
+    def take_waiting(self, layout: TableLayout, t: str) -> None:
+        """Takes up a slot if it waits and is ours."""
+        out = self.out
+        with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
+            out.line("continue")
+        if not self.pivoted:
             with out.block(f"if size > 1 and {self.owner(layout, t)} != rank:"):
-                if fold == "set":
+                if layout.table.fold == "set":
                     out.line(f"{t}_seen[s] = np.uint8({KNOWN})")
                 else:
                     # It is still to be sent; one that a sweep finds may stand in the list already.
                     out.line(f"{t}_r[{t}_next] = s")
                     out.line(f"{t}_next += 1")
                 out.line("continue")
-            if self.is_ordered(layout):
-                self.hold(layout, t)
             out.line("took += 1")
-            self.take(layout, "s")
+        self.take(layout, "s")
 
     def take_rows(self, layout: TableLayout, t: str) -> None:
         """Hashed sets: rows in the order in which they came."""
@@ -179,34 +190,64 @@ class Loops(Emitter):
             return "np.uint64(0)"
         return "np.uint64(s) % size" if layout.storage == "dense" else f"np.uint64({t}_k[s, 0]) % size"
 
-    def is_ordered(self, layout: TableLayout) -> bool:
-        """Are small values taken up first? They settle, and what follows from large ones is often never looked at."""
-        table = layout.table
-        if self.program.mode == "accumulate":
-            return len(self.layouts) == 1 and layout.storage == "dense"
-        if self.pivoted or len(self.layouts) > 1 or table.fold != "min" or isinstance(layout.value_kind, Id):
-            return False
-        return any(
-            table.value is not None and nest.rule.head == table.name and nest.table == table.name
-            and not (set(nest.rule.arguments) & {Variable(name) for _, name in nest.binds if _ == table.value})
-            for nest in self.nests
-        )  # fmt: skip
-
-    def hold(self, layout: TableLayout, t: str) -> None:
-        """A value beyond the bound, or a change of a sum below it, waits for a later round."""
-        out, bound = self.out, self.use("bound", value_dtype(layout.value_kind))
-        what, beyond, better = f"{t}_val[s]", ">", "<"
+    def advance(self, layout: TableLayout) -> None:
+        """When nothing waits within the edge, it moves on to the best of what lies beyond."""
+        t, out = self.tables[layout.table.name], self.out
+        width = self.use("width", value_dtype(layout.value_kind), 0)
+        what, better, within = f"{t}_val[s]", "<", "<="
         if layout.table.fold == "sum":
-            what, beyond, better = f"abs({t}_del[s])", "<", ">"
-        with out.block(f"if {what} {beyond} {bound}[0]:"):
-            with out.block(f"if {what} {better} least:"):
-                out.line(f"least = {what}")
-            with out.block("if sweep:"):
-                out.line("held += 1")
-            with out.block("else:"):
+            what, better, within = f"abs({t}_del[s])", ">", ">="
+
+        def moved() -> None:
+            if layout.table.fold == "sum":
+                out.line(f"edge = best * {width}")
+            else:
+                out.line(f"edge = best + {width} if best < {t}_worst - {width} else best")
+
+        def each(body: Callable[[], None]) -> None:
+            with out.block("for q in range(words.size):"):
+                with out.block(f"if words[np.uint64(q)] & np.uint64({FAR * EACH:#x}) == 0:"):
+                    out.line("continue")
+                with out.block("for slot in range(np.uint64(q) << np.uint64(3), (np.uint64(q) << np.uint64(3)) + np.uint64(8)):"):
+                    out.line("s = np.uint32(slot)")
+                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
+                        body()
+
+        def best() -> None:
+            with out.block(f"if {what} {better} best:"):
+                out.line(f"best = {what}")
+
+        def take_in() -> None:
+            with out.block(f"if {what} {within} edge:"):
+                out.line(f"{t}_seen[s] = ({t}_seen[s] | np.uint8({QUEUED})) & np.uint8({255 - FAR})")
                 out.line(f"{t}_r[{t}_next] = s")
                 out.line(f"{t}_next += 1")
-            out.line("continue")
+                out.line("far -= 1")
+
+        with out.block(f"if {t}_next == 0 and far > 0:"):
+            out.line(f"best = {'0.0' if layout.table.fold == 'sum' else f'{t}_worst'}")
+            with out.block(f"if far * {SWEEP} > {t}_seen.size:"):
+                out.line(f"words = {t}_seen.view(np.uint64)")
+                each(best)
+                moved()
+                each(take_in)
+            with out.block("else:"):
+                with out.block("for q in range(listed):"):
+                    out.line(f"s = {t}_far[q]")
+                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
+                        best()
+                moved()
+                out.line("kept = 0")
+                with out.block("for q in range(listed):"):
+                    out.line(f"s = {t}_far[q]")
+                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
+                        take_in()
+                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
+                        out.line(f"{t}_far[kept] = s")
+                        out.line("kept += 1")
+                    with out.block("else:"):
+                        out.line(f"{t}_seen[s] = {t}_seen[s] & np.uint8({255 - LISTED})")
+                out.line("listed = kept")
 
     def take(self, layout: TableLayout, slot: str) -> None:
         """One fact: into the indexes of its table, then into every nest that starts there."""
@@ -218,6 +259,9 @@ class Loops(Emitter):
             out.line(f"{t}_old = {t}_val[{slot}]")
             total = f"{t}_old + {t}_d" if layout.value_kind == "float" else Arithmetic(out).sum(f"{t}_old", f"{t}_d")
             out.line(f"{t}_now = {total}")
+            if layout.value_kind == "float":
+                with out.block(f"if {t}_now != {t}_now:"):
+                    out.line("fail = 1")
             out.line(f"{t}_val[{slot}] = {t}_now")
             value = f"{t}_now"
         elif fold != "set":
@@ -225,8 +269,9 @@ class Loops(Emitter):
             value = f"{t}_now"
         columns = self.columns(layout, slot)
         if fold != "set":
-            out.line(f"{t}_first = {t}_seen[{slot}] < {TAKEN}")
-            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
+            out.line(f"{t}_first = {t}_seen[{slot}] & {TAKEN} == 0")
+            kept = f"{t}_seen[{slot}] & np.uint8({LISTED}) | " if self.is_ordered(layout) else ""
+            out.line(f"{t}_seen[{slot}] = {kept}np.uint8({KNOWN | TAKEN})")
         elif layout.storage == "dense" and (layout.counted or not self.pivoted):
             out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
         self.link(layout, slot, columns)
@@ -358,6 +403,10 @@ class Loops(Emitter):
             with out.block("if phase == 0:"):
                 with out.block("if work > budget:"):
                     out.line("break")
+                ordered = self.ordered()
+                if ordered is not None:
+                    first = self.use("bound", value_dtype(ordered.value_kind))
+                    out.line(f"edge, far, listed = {first}[0], 0, 0")
                 for layout in self.layouts.values():
                     self.seed(layout)
                 self.fixpoint()
@@ -393,35 +442,31 @@ class Loops(Emitter):
             self.put(layout, keys, value)
 
     def fixpoint(self) -> None:
-        out = self.out
+        out, ordered = self.out, self.ordered()
         out.line("depth = 0")
-        out.line(f"delta = {' + '.join(self.waiting(layout) for layout in self.layouts.values())}")
+        out.line(f"delta = {self.all_waiting()}")
         with out.block("while delta > 0 and fail == 0:"):
             for layout in self.layouts.values():
-                self.take_pivoted(layout)
+                if layout.table.fold == "set":
+                    self.take_pivoted(layout)
+                else:
+                    self.take_round(layout)
+            if ordered is not None:
+                self.advance(ordered)
             out.line("depth += 1")
             with out.block(f"if depth > {self.use('most', 'int64', 0)}:"):
                 out.line("fail = 2")
-            out.line(f"delta = {' + '.join(self.waiting(layout) for layout in self.layouts.values())}")
+            out.line(f"delta = {self.all_waiting()}")
         with out.block("if depth > deepest:"):
             out.line("deepest = depth")
 
     def take_pivoted(self, layout: TableLayout) -> None:
+        """The facts of a set, in the order in which they came."""
         t, out = self.tables[layout.table.name], self.out
-        if layout.table.fold == "set":
-            out.line(f"{t}_stop = {t}_count")
-            with out.block(f"for q in range({t}_taken, {t}_stop):"):
-                if layout.storage == "dense":
-                    out.line(f"s = {t}_log[np.uint64(q)]")
-                else:
-                    out.line("s = np.int64(q)")
-                out.line(f"{t}_taken = q + 1")
-                self.take(layout, "s")
-            return
-        out.line(f"{t}_stop, {t}_next = {t}_next, 0")
-        out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
-        with out.block(f"for q in range({t}_stop):"):
-            out.line(f"s = {t}_q[q]")
+        out.line(f"{t}_stop = {t}_count")
+        with out.block(f"for q in range({t}_taken, {t}_stop):"):
+            out.line(f"s = {t}_log[np.uint64(q)]" if layout.storage == "dense" else "s = np.int64(q)")
+            out.line(f"{t}_taken = q + 1")
             self.take(layout, "s")
 
     def overfull(self, layout: TableLayout) -> str:

@@ -71,7 +71,7 @@ def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch) -> 
 
 def waiting(state: State) -> int:
     """How many facts wait to be taken up."""
-    total = int(state.arrays["held_before"][0]) if "held_before" in state.arrays else 0
+    total = int(state.arrays["held"][0]) if "held" in state.arrays else 0
     for name, t in state.prepared.tables.items():
         count, taken, following = (int(n) for n in state.counts[3 * int(t[1:]) :][:3])
         total += count - taken if state.prepared.layouts[name].table.fold == "set" else following

@@ -154,12 +154,11 @@ class State:
         self.arrays: dict[str, Any] = dict(prepared.shared)
         self.counts = np.zeros(3 * len(prepared.tables) + len(loops.COUNTS), np.int64)
         self.derivations = 0
-        ordered = [name for name in ("bound", "width") if any(a.name == name for a in prepared.source.arguments)]
-        if ordered:
-            dtype = next(array.dtype for array in prepared.source.arguments if array.name == "bound")
+        dtype = next((array.dtype for array in prepared.source.arguments if array.name == "bound"), None)
+        if dtype is not None:
             self.arrays["bound"] = np.array([first_bound(prepared, dtype)], dtype)
-            self.arrays["held_before"] = np.zeros(1, np.int64)
             self.arrays["width"] = np.dtype(dtype).type(prepared.width or 0)
+            self.arrays["held"] = np.zeros(2, np.int64)
         for name, t in prepared.tables.items():
             self._allocate(t, prepared.layouts[name])
 
@@ -195,6 +194,8 @@ class State:
             # A sweep may find a slot waiting again behind it: each may stand in the list twice.
             arrays[f"{t}_q"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
             arrays[f"{t}_r"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
+        if any(array.name == f"{t}_far" for array in self.prepared.source.arguments):
+            arrays[f"{t}_far"] = np.empty(slots, np.uint32)
         if layout.table.fold == "sum":
             arrays[f"{t}_del"] = np.zeros(slots, value_dtype(layout.value_kind))
         for chain in layout.chains:

@@ -22,7 +22,9 @@ from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Check, Id, KernelProgram, Kind, Let
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
-KNOWN, QUEUED, TAKEN = 1, 2, 4  # bits of `seen`
+# Bits of `seen`. Facts beyond the edge of what is taken up now are `far`, and in the list of such facts.
+KNOWN, QUEUED, TAKEN, FAR, LISTED = 1, 2, 4, 8, 16
+EACH = 0x0101010101010101  # times a bit: that bit of each of eight flags
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
@@ -352,7 +354,7 @@ class Emitter:
         counts = (head is not None and head.fold == "sum") or layout.table.fold == "sum"
         if layout.storage == "dense":
             self.out.line(f"{slot} = {self.dense_slot(t, keys)}")
-            there = f"{t}_seen[{slot}] >= {TAKEN if counts else KNOWN}"
+            there = f"{t}_seen[{slot}] & {TAKEN if counts else KNOWN} != 0"
         else:
             spot = self.out.fresh("i")
             self.out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
@@ -360,7 +362,7 @@ class Emitter:
             there = f"{slot} >= 0"
             if counts:
                 there += (
-                    f" and {slot} < {t}_taken" if layout.table.fold == "set" else f" and {t}_seen[{slot}] >= {TAKEN}"
+                    f" and {slot} < {t}_taken" if layout.table.fold == "set" else f" and {t}_seen[{slot}] & {TAKEN} != 0"
                 )
         with self.out.block(f"if {there}:"):
             self.bound_fact(walk, slot, dict(zip(layout.keys, keys, strict=True)), rest, nest, env, done)
@@ -443,7 +445,7 @@ class Emitter:
             self.use(f"{t}_worst", value_dtype(layout.value_kind), 0)
         with out.block(f"if {value} {sign} {t}_val[{slot}]:"):
             out.line(f"{t}_val[{slot}] = {value}")
-            self.queue(layout, t, slot)
+            self.queue(layout, t, slot, beyond=f"{value} > edge" if self.is_ordered(layout) else None)
 
     def put_dense(self, layout: TableLayout, t: str, slot: str) -> None:
         out = self.out
@@ -481,31 +483,60 @@ class Emitter:
             names.append(f"{t}_del")
         return names
 
-    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None) -> None:
-        """The group of a slot waits for the next round, unless it does so already."""
+    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None, beyond: str | None = None) -> None:
+        """The group of a slot waits for the next round, unless it does so already. With `hold` only a group that is new,
+        or for which this holds, waits. One that is `beyond` the edge waits for the edge to move."""
         out, bits = self.out, self.out.fresh("f")
         out.line(f"{bits} = {t}_seen[{slot}]")
-        waits = f"{bits} & {QUEUED} == 0" if hold is None else f"{bits} & {QUEUED} == 0 and ({bits} == 0 or {hold})"
-        with out.block(f"if {waits}:"):
-            if layout.storage == "dense":
-                with out.block(f"if {bits} == 0:"):
-                    out.line(f"{t}_log[{t}_count] = {slot}")
-                    out.line(f"{t}_count += 1")
-            out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | QUEUED})")
-            out.line(f"{t}_r[{t}_next] = {slot}")
-            out.line(f"{t}_next += 1")
+        with out.block(f"if {bits} & {QUEUED} == 0{f' and ({bits} == 0 or {hold})' if hold else ''}:"):
+            self.log(layout, t, slot, bits)
+            if beyond is None:
+                self.near(t, slot, f"{bits} | np.uint8({KNOWN | QUEUED})")
+            else:
+                with out.block(f"if {beyond}:"):
+                    with out.block(f"if {bits} & {FAR} == 0:"):
+                        out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | FAR | LISTED})")
+                        out.line("far += 1")
+                        with out.block(f"if {bits} & {LISTED} == 0:"):
+                            out.line(f"{t}_far[listed] = {slot}")
+                            out.line("listed += 1")
+                with out.block("else:"):
+                    out.line(f"far -= ({bits} >> 3) & 1")
+                    self.near(t, slot, f"({bits} | np.uint8({KNOWN | QUEUED})) & np.uint8({255 - FAR})")
+
+    def near(self, t: str, slot: str, bits: str) -> None:
+        self.out.line(f"{t}_seen[{slot}] = {bits}")
+        self.out.line(f"{t}_r[{t}_next] = {slot}")
+        self.out.line(f"{t}_next += 1")
+
+    def log(self, layout: TableLayout, t: str, slot: str, bits: str) -> None:
+        """A dense slot that is new is noted."""
+        if layout.storage == "dense":
+            with self.out.block(f"if {bits} == 0:"):
+                self.out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
+                self.out.line(f"{t}_count += 1")
+
+    def is_ordered(self, layout: TableLayout) -> bool:
+        """Are small values taken up first? They settle, and what follows from large ones is often never looked at."""
+        table = layout.table
+        if layout.storage != "dense" or len(self.layouts) > 1:
+            return False
+        if self.program.mode == "accumulate":
+            return True
+        if table.fold != "min" or isinstance(layout.value_kind, Id):
+            return False
+        values = {Variable(name) for nest in self.nests for spot, name in nest.binds if spot == table.value}
+        return any(values.isdisjoint(nest.rule.arguments) for nest in self.nests)
 
     def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
         out, sum_, hold = self.out, self.out.fresh("d"), None
         if layout.value_kind == "float":
             out.line(f"{sum_} = {t}_del[{slot}] + {value}")
-            with out.block(f"if {sum_} != {sum_}:"):
-                out.line("fail = 1")
             hold = f"abs({sum_}) > {self.use('tolerance', 'float64', 0)} * abs({t}_val[{slot}])"
         else:
             sum_ = Arithmetic(out).sum(f"{t}_del[{slot}]", value)
         out.line(f"{t}_del[{slot}] = {sum_}")
-        self.queue(layout, t, slot, hold)
+        self.queue(layout, t, slot, hold, f"abs({sum_}) < edge" if self.is_ordered(layout) else None)
 
 
 def key_tuple(keys: list[str]) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kernels.cluster import workers
 
 from emberlog.diagnostics import ExecutionError, LimitError
 from emberlog.kernels.cluster import probe
@@ -22,9 +21,9 @@ from emberlog.kernels.cluster.job import Setup, Transfer, run_workers
 from emberlog.kernels.cluster.manifest import load, read_parts
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Cluster, Unavailable, check_slots
+from kernels.cluster import workers
 
 PAIR: Kinds = ("int64", "int64")
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +31,9 @@ def shipped() -> Iterator[None]:
     """The tests' workers travel as they are: the tasks do not have the tests."""
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(workers)
+    cloudpickle.register_pickle_by_value(workers)  # type: ignore[no-untyped-call]
     yield
-    cloudpickle.unregister_pickle_by_value(workers)
+    cloudpickle.unregister_pickle_by_value(workers)  # type: ignore[no-untyped-call]
 
 
 def arcs(seed: int, nodes: int, many: int) -> list[tuple[int, int]]:
@@ -54,7 +53,7 @@ def left(run_dir: Path) -> list[str]:
 @pytest.mark.parametrize("transfer", ["files", "shuffle"])
 @pytest.mark.parametrize("size", [1, 2])
 def test_reach(spark: Any, tmp_path: Path, transfer: Transfer, size: int) -> None:
-    edges = arcs(7, 300, 600)
+    edges = arcs(7, 300, 1200)
     inputs = {
         "arc": Input(Frame(spark.createDataFrame(table(edges))), PAIR, By(0)),
         "start": Input(Table(table([(1,)], ("int64",))), ("int64",), By(0)),
@@ -102,10 +101,10 @@ def test_inputs_of_all_kinds_and_placements(spark: Any, tmp_path: Path, transfer
         assert found == sorted(given * copies)
 
 
-def test_without_inputs(spark: Any, tmp_path: Path) -> None:
-    for transfer in ("files", "shuffle"):
-        finished = run_workers(spark, {}, workers.count, 2, tmp_path / transfer, {}, Setup(transfer))  # type: ignore[arg-type]
-        assert [json.loads(report.summary) for report in finished.reports] == [[0, 1]] * 2
+@pytest.mark.parametrize("transfer", ["files", "shuffle"])
+def test_without_inputs(spark: Any, tmp_path: Path, transfer: Transfer) -> None:
+    finished = run_workers(spark, {}, workers.count, 2, tmp_path / "run", {}, Setup(transfer))
+    assert [json.loads(report.summary) for report in finished.reports] == [[0, 1]] * 2
 
 
 def test_workers_talk_over_tcp(spark: Any, tmp_path: Path) -> None:
@@ -164,34 +163,20 @@ def test_a_worker_that_is_killed(spark: Any, tmp_path: Path) -> None:
     assert len(again.reports) == 2
 
 
-def test_a_frame_that_cannot_be_read(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transfer", ["files", "shuffle"])
+def test_a_frame_that_cannot_be_read(spark: Any, tmp_path: Path, transfer: Transfer) -> None:
     broken = spark.range(3).selectExpr("id as c0", "cast(raise_error('no such luck') as bigint) as c1")
-    for transfer in ("files", "shuffle"):
-        with pytest.raises(ExecutionError, match="the workers' job failed: .*no such luck"):
-            run_workers(
-                spark,
-                {"pair": Input(Frame(broken), PAIR)},
-                workers.echo,
-                2,
-                tmp_path / transfer,
-                {"pair": PAIR},
-                Setup(transfer),  # type: ignore[arg-type]
-            )
+    inputs = {"pair": Input(Frame(broken), PAIR)}
+    with pytest.raises(ExecutionError, match=r"the workers' job failed: .*no such luck"):
+        run_workers(spark, inputs, workers.echo, 2, tmp_path / "run", {"pair": PAIR}, Setup(transfer))
 
 
-def test_nulls_are_told(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transfer", ["files", "shuffle"])
+def test_nulls_are_told(spark: Any, tmp_path: Path, transfer: Transfer) -> None:
     frame = spark.sql("select * from values (1L, 2L), (3L, null) as t(c0, c1)")
-    for transfer in ("files", "shuffle"):
-        with pytest.raises(ExecutionError, match="has nulls"):
-            run_workers(
-                spark,
-                {"p": Input(Frame(frame), PAIR)},
-                workers.echo,
-                2,
-                tmp_path / transfer,
-                {"p": PAIR},
-                Setup(transfer),
-            )  # type: ignore[arg-type] # noqa: E501
+    inputs = {"pair": Input(Frame(frame), PAIR)}
+    with pytest.raises(ExecutionError, match="has nulls"):
+        run_workers(spark, inputs, workers.echo, 2, tmp_path / "run", {"pair": PAIR}, Setup(transfer))
 
 
 # --- what the cluster can do -------------------------------------------------------------------------------------
@@ -238,6 +223,24 @@ def test_files_are_asked_for_where_none_are_shared(spark: Any, tmp_path: Path, m
         run_workers(spark, {}, workers.count, 2, tmp_path / "run", {}, Setup("files"))
     finished = run_workers(spark, {}, workers.count, 2, tmp_path / "other", {})
     assert finished.manifest is None and len(finished.reports) == 2
+
+
+def test_a_package_that_tasks_lack_is_sent_to_them(spark: Any, tmp_path: Path) -> None:
+    package = tmp_path / "lent_to_tasks"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "answer.py").write_text("VALUE = 42")
+
+    def ask(batches: Iterator[Any]) -> Iterator[Any]:
+        import importlib
+
+        for _ in batches:
+            pass
+        value = importlib.import_module("lent_to_tasks.answer").VALUE
+        yield pa.RecordBatch.from_pydict({"value": pa.array([value])})
+
+    probe.ship(spark, package)
+    assert {row.value for row in spark.range(8).mapInArrow(ask, "value long").collect()} == {42}
 
 
 def test_the_package_travels_as_a_zip(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def stranger(endpoint: str, server_key: str, own: tuple[bytes, bytes] | None = N
 def outcome(socket: zmq.Socket[bytes]) -> list[int]:
     """What happens to a client's connection within two seconds."""
     monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
-    seen = []
+    seen: list[int] = []
     deadline = monotonic() + 2
     while not seen and monotonic() < deadline:
         if monitor.poll(100):

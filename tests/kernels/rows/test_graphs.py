@@ -85,11 +85,11 @@ def same_generation(xs: np.ndarray, ys: np.ndarray, nodes: int) -> np.ndarray:
 
 GRAPHS: dict[str, Any] = {
     "grid": (lambda: grid(12), 169),
-    "gnp": (lambda: gnp(400, 0.01), 400),
-    "thin": (lambda: gnp(900, 0.0015), 900),
-    "rmat": (lambda: rmat(300), 300),
-    "dag": (lambda: dag(600), 600),
-    "tree": (lambda: tree(5), 1500),
+    "gnp": (lambda: gnp(300, 0.012), 300),
+    "thin": (lambda: gnp(700, 0.002), 700),
+    "rmat": (lambda: rmat(200), 200),
+    "dag": (lambda: dag(300), 300),
+    "tree": (lambda: tree(5), 1),
 }
 
 
@@ -124,21 +124,18 @@ def test_transitive_closure(kind: str, storage: Storage, workers: int) -> None:
 @pytest.mark.parametrize("kind", ["grid", "rmat", "dag"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_shortest_paths(kind: str, storage: Storage, workers: int) -> None:
-    make, nodes = GRAPHS[kind]
-    xs, ys, ds = columns(make(), "warc")
+    tables, nodes = {"grid": (grid(9), 100), "rmat": (rmat(90), 90), "dag": (dag(150), 150)}[kind]
+    xs, ys, ds = columns(tables, "warc")
     run = RowsRun(APSP, {"n": nodes}, {}, {"path": (xs, ys, ds)}, workers=workers, storage=storage)
     while run.step():
         pass
     found = {(x, y): d for part in run.chunks("path") for x, y, d in zip(*(c.tolist() for c in part), strict=True)}
     run.close()
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_weighted_edges_from(zip(xs.tolist(), ys.tolist(), ds.tolist(), strict=True))
-    wanted: dict[tuple[int, int], int] = {}
-    for x in graph:
-        # A way has at least one edge: start with those of x.
-        for y, data in graph[x].items():
-            for z, rest in nx.single_source_dijkstra_path_length(graph, y).items():
-                wanted[x, z] = min(wanted.get((x, z), 1 << 60), data["weight"] + rest)
+    dist = np.full((nodes, nodes), np.inf)
+    np.minimum.at(dist, (xs, ys), ds)
+    for z in range(nodes):
+        dist = np.minimum(dist, dist[:, z : z + 1] + dist[z])
+    wanted = {(int(x), int(y)): int(dist[x, y]) for x, y in zip(*np.nonzero(np.isfinite(dist)), strict=True)}
     assert found == wanted
 
 
@@ -199,8 +196,9 @@ def test_whole_numbers_do_not_wrap(storage: Storage, operator: Any) -> None:
 
 
 @pytest.mark.parametrize("storage", ["auto", "sparse"])
-def test_a_cycle_that_pays_has_no_end(storage: Storage) -> None:
-    run = RowsRun(
-        APSP, {"n": 2}, {}, {"path": (np.array([0, 1]), np.array([1, 0]), np.array([-1, 0]))}, storage=storage
-    )
-    assert all(run.step() for _ in range(20))
+def test_a_way_back_that_pays_has_no_end(storage: Storage) -> None:
+    exits = {"path": (np.array([0, 1]), np.array([1, 0]), np.array([-1, 0]))}
+    run = RowsRun(APSP, {"n": 2}, {}, exits, storage=storage)
+    with pytest.raises(OutOfRange):
+        while True:
+            assert run.step()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ def check(case: Case, **options: Any) -> None:
     assert evaluated(case, **options) == twin.evaluate(case.program, case.statics, case.exits)
 
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    max_examples=int(os.environ.get("ROWS_EXAMPLES", "60")), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @pytest.mark.parametrize("storage", STORAGES)

@@ -18,12 +18,10 @@ from emberlog.syntax.nodes import Aggregate, Call, Term, Until, Variable
 from emberlog.syntax.printer import show
 
 KINDS: tuple[Kind, ...] = ("guard", "group", "value")
-_PREM = "PreM"
-_MRA = "MRA"
 _THEOREMS = {
-    "min": f"{_PREM}: min over a non-decreasing function",
-    "max": f"{_PREM}: max over a non-decreasing function",
-    "sum": f"{_MRA}: linear sum",
+    "min": "PreM: min over a non-decreasing function",
+    "max": "PreM: max over a non-decreasing function",
+    "sum": "MRA: linear sum",
     "count": "monotone count",
     "countd": "monotone count",
 }

@@ -35,7 +35,7 @@ from emberlog.analysis.proofs.steps import Origin, Setting
 EFFORT = 500_000
 """What one question to Z3 may cost, in its own units: a quarter of a second or so, whatever the machine does."""
 
-TIME_LIMIT = 2000
+TIME_LIMIT = 10_000
 """Milliseconds that one question may take where Z3 does not count its effort."""
 
 PATIENCE = 4

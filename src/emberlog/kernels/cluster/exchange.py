@@ -10,7 +10,7 @@ import numpy as np
 from emberlog.diagnostics import ExecutionError
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Summary: TypeAlias = tuple[int | float, ...]
+Summary: TypeAlias = tuple[int | float | np.integer[Any] | np.floating[Any], ...]  # arrives as int and float
 Received: TypeAlias = tuple[list[list[Array]], list[Summary]]
 
 

@@ -123,11 +123,12 @@ def read_share(share: Share, rank: int, size: int) -> list[Array]:
 
 
 def _numbers(column: Any, kind: Kind) -> Array:
+    """An Arrow column as an array."""
     import pyarrow as pa
 
     if column.null_count:
         raise ExecutionError("a relation for the workers has nulls")
-    found: Array = column.cast(pa.type_for_alias(kind)).combine_chunks().to_numpy(zero_copy_only=False)
+    found: Array = column.cast(pa.type_for_alias(kind)).to_numpy()
     return found
 
 
@@ -183,7 +184,8 @@ def take_tagged(batches: Iterable[Any], inputs: Mapping[str, Kinds]) -> dict[str
             # Filtered by Arrow: a column has nulls where another relation has none, and NumPy would make it floats.
             mine = batch.filter(pc.equal(batch.column("rel"), number))
             if mine.num_rows:
-                gathered[name].add([mine.column(place).to_numpy() for place in places(kinds)])
+                columns = zip(places(kinds), kinds, strict=True)
+                gathered[name].add([_numbers(mine.column(place), kind) for place, kind in columns])
     return {name: found.arrays() for name, found in gathered.items()}
 
 

@@ -25,13 +25,14 @@ from emberlog.kernels.cluster.parts import Kinds, Part
 from emberlog.kernels.cluster.probe import PACKAGE, Cluster, Unavailable, check_slots, first_line, forget, look_at
 from emberlog.kernels.cluster.returned import REPORT_SCHEMA, returned_schema, rows_of, send_report, send_rows
 from emberlog.kernels.cluster.sockets import Patience
-from emberlog.kernels.cluster.task import WORKERS, Assignment, Report, Worker, decode_report
+from emberlog.kernels.cluster.task import LOST, WORKERS, Assignment, Report, Worker, decode_report
 
 Transfer = Literal["auto", "files", "shuffle"]
 Transport = Literal["auto", "ipc", "tcp"]
 
-# How Spark says that it will not start the tasks of a barrier job together.
-REFUSED = re.compile(r"SPARK-24819|SPARK-24820|SPARK-24942|BARRIER", re.IGNORECASE)
+# How Spark says that it will not start the tasks of a barrier job together, and that a process of Python died.
+REFUSED = re.compile(r"SPARK-24819|SPARK-24820|SPARK-24821|SPARK-24942|Barrier execution mode does not")
+DIED = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,8 @@ def _spark_errors(session: Any) -> Iterator[None]:
         forget(session)
         if REFUSED.search(str(error)):
             raise Unavailable(f"Spark refused to start the workers: {first_line(error)}") from error
+        if DIED.search(str(error)):
+            raise ExecutionError(f"the workers failed: {LOST}", fix="its memory may have been too small") from error
         raise ExecutionError(f"the workers' job failed: {first_line(error)}") from error
 
 

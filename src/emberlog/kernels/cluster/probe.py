@@ -73,7 +73,7 @@ def _master(session: Any) -> str:
 def _ask(session: Any, run_dir: Path) -> Cluster:
     answers = _answers(session, run_dir)
     if any(answer["missing"] == ["emberlog"] for answer in answers):
-        _ship_package(session)
+        ship(session)
         answers = _answers(session, run_dir)
     for answer in answers:
         if answer["missing"]:
@@ -152,15 +152,15 @@ def _slots(session: Any, answers: list[dict[str, Any]]) -> int:
     return int(cores // cpus)
 
 
-def _ship_package(session: Any) -> None:
-    """Sends the package to the tasks of the session, as a zip."""
+def ship(session: Any, package: Path = PACKAGE) -> None:
+    """Sends a package to the tasks of the session, as a zip."""
     with tempfile.TemporaryDirectory(prefix="emberlog-") as folder:
-        path = package_zip(Path(folder))
+        path = package_zip(Path(folder), package)
         try:
             session.addArtifacts(str(path), pyfile=True)
         except Exception as error:
             raise ExecutionError(
-                f"emberlog could not be sent to Spark's tasks: {first_line(error)}",
+                f"{package.name} could not be sent to Spark's tasks: {first_line(error)}",
                 fix="install emberlog on the cluster, or point PYSPARK_PYTHON to a Python that has it",
             ) from error
 

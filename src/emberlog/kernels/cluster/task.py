@@ -27,6 +27,7 @@ from emberlog.kernels.cluster.parts import Kinds, Output, Part
 from emberlog.kernels.cluster.sockets import Patience, SocketExchange, open_exchange
 
 WORKERS = "workers"  # the folder below the run's directory where workers meet and leave results
+LOST = "the process of a worker died"
 LONGEST_SOCKET = 90  # characters of the path of a folder for sockets: the system takes 107 with the name
 
 
@@ -116,7 +117,7 @@ def _work(job: Assignment, post: Post, context: Any, batches: Iterable[Any]) -> 
         folder.mkdir()
     except FileExistsError:
         # Spark starts all tasks anew when the process of one has died.
-        return Report(post.rank, host, error="the process of a worker died", because_of_peer=True)
+        return Report(post.rank, host, error=LOST, because_of_peer=True)
     output = Output(folder, post.place.parent, dict(job.outputs))
     meeting = meet_in(post.place, post.rank, job.size, job.patience.connect) if job.run_dir else context.allGather
     try:

@@ -63,7 +63,7 @@ def decode_head(message: bytes, step: int) -> Head:
 
 def frames(array: Array) -> Iterator[memoryview]:
     """The bytes of an array in pieces, as they travel. Works for sending from and, when contiguous, receiving into."""
-    whole = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else memoryview(b"")
+    whole = np.ascontiguousarray(array).data.cast("B") if array.size else memoryview(b"")
     for start in range(0, whole.nbytes, FRAME_BYTES):
         yield whole[start : start + FRAME_BYTES]
 

@@ -16,5 +16,8 @@ def jit(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """`function` as a part of the compiled functions that call it: a call would copy the descriptors of its arrays."""
-    return cast("F", numba.njit(nogil=True, cache=True, forceinline=True)(function))
+    """`function` as a part of the compiled functions that call it: a call would copy the descriptors of its arrays.
+
+    It is cached with these, and not by itself.
+    """
+    return cast("F", numba.njit(nogil=True, forceinline=True)(function))

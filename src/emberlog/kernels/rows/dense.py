@@ -2,7 +2,8 @@
 
 Rows are relaxed in place, a whole row at once where the right side is a row of a matrix: the loop over y has no
 branches, so the compiler makes vector instructions of it. Where there is no value the matrix has a number so large that
-sums with it stay above every value.
+sums with it stay above every value. Whole numbers in a row that is done are in range, so that what is made of two of
+them cannot wrap.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.expand import ITEMS, ROWS
 from emberlog.kernels.rows.layout import LIST, SIZE, Ids, Longs, Values, int64
-from emberlog.kernels.rows.values import ADD, MAX, RIGHT, made, smaller
+from emberlog.kernels.rows.values import ADD, MAX, RIGHT, TIMES, made, smaller
 
 # How a side is read.
 CHANGED, PAIRS, WHOLE = range(3)
@@ -23,8 +24,8 @@ CHANGED, PAIRS, WHOLE = range(3)
 
 
 @jit
-def relax_row(op: int, a: Any, right: Values, row: Values, absent: Any, edge: Any) -> None:
-    """`row[y]` becomes the smaller of itself and `a op right[y]`, for all y."""
+def relax_row(op: int, a: Any, right: Values, row: Values, absent: Any, edge: Any, limit: Any) -> bool:
+    """`row[y]` becomes the smaller of itself and `a op right[y]`, for all y. False if a product is out of range."""
     if op == ADD:
         for y in range(row.size):
             row[y] = smaller(a + right[y], row[y])
@@ -36,17 +37,31 @@ def relax_row(op: int, a: Any, right: Values, row: Values, absent: Any, edge: An
             row[y] = smaller(right[y], row[y])
     else:
         for y in range(row.size):
+            if op >= TIMES and right[y] < edge and abs(float(a) * float(right[y])) > limit:
+                return False
             row[y] = smaller(made(op, a, right[y]) if right[y] < edge else absent, row[y])
+    return True
+
+
+@inlined
+def in_range(row: Values, edge: Any, limit: Any) -> bool:
+    """Are all values of a row in range? Floats always are."""
+    wrong = 0
+    if limit < edge:
+        for y in range(row.size):
+            if row[y] < -limit or limit < row[y] < edge:
+                wrong += 1
+    return wrong == 0
 
 
 @jit
 def relax(
-    xs: Ids, begin: int, end: int, op: int, copy: bool, irreflexive: bool, absent: Any, edge: Any,
+    xs: Ids, begin: int, end: int, op: int, copy: bool, irreflexive: bool, absent: Any, edge: Any, limit: Any,
     left: int, lmeta: Longs, litems: Ids, lvals: Values,
     right: int, rmeta: Longs, ritems: Ids, rvals: Values, rmatrix: Values,
     matrix: Values, before: Values, touched: npt.NDArray[np.bool_],
 ) -> int:  # fmt: skip
-    """Relax the rows `xs[begin:end]` of the matrix; the number of values that were made.
+    """Relax the rows `xs[begin:end]` of the matrix; the number of values that were made, or -1 if one is out of range.
 
     For CHANGED and WHOLE left sides `lvals` is the matrix, by rows, as one array; for a copy the right row of x itself
     is taken. Rows are copied to `before` when they are first touched.
@@ -59,7 +74,8 @@ def relax(
         row = matrix[x]
         if not touched[x]:
             touched[x] = True
-            before[x] = row
+            for y in range(width):
+                before[x, y] = row[y]
         kept = row[x] if irreflexive else absent
         start, count = int64(0), int64(1)
         if not copy:
@@ -78,18 +94,26 @@ def relax(
             where, size = rmeta[z, 0], rmeta[z, 1] >> SIZE
             if not copy and a >= edge:
                 continue
+            if not copy and (a > limit or a < -limit):
+                return -1
             if right == WHOLE or (right == CHANGED and 8 * size > width):
-                relax_row(op, a, rmatrix[z], row, absent, edge)
+                if not relax_row(op, a, rmatrix[z], row, absent, edge, limit):
+                    return -1
                 derived += width
                 continue
             derived += size
             for k in range(where, where + size):
                 y = int64(ritems[k])
-                v = made(op, a, rmatrix[z, y] if right == CHANGED else rvals[k])
+                b = rmatrix[z, y] if right == CHANGED else rvals[k]
+                if op >= TIMES and abs(float(a) * float(b)) > limit:
+                    return -1
+                v = made(op, a, b)
                 if v < row[y]:
                     row[y] = v
         if irreflexive:
             row[x] = kept
+        if not in_range(row, edge, limit):
+            return -1
     return derived
 
 
@@ -119,23 +143,14 @@ def fallen(
             state[ITEMS] = at
 
 
-@inlined
-def tidy(row: Values, absent: Any, edge: Any) -> None:
-    """Numbers near `absent` become it again."""
-    if edge < absent:
-        for y in range(row.size):
-            row[y] = absent if row[y] >= edge else row[y]
-
-
 @jit
 def close_panel(op: int, matrix: Values, begin: int, end: int, absent: Any, edge: Any) -> None:
-    """Relax the rows `begin` to `end` through each other, until they are closed under ways through themselves."""
+    """Relax the rows `begin` to `end` through each other: they become closed under ways through themselves."""
     for z in range(begin, end):
         for x in range(begin, end):
             a = matrix[x, z]
             if a < edge:
-                relax_row(op, a, matrix[z], matrix[x], absent, edge)
-                tidy(matrix[x], absent, edge)
+                relax_row(op, a, matrix[z], matrix[x], absent, edge, absent)
 
 
 @jit
@@ -146,14 +161,11 @@ def relax_panel(op: int, matrix: Values, begin: int, end: int, low: int, high: i
         if begin <= x < end:
             continue
         row = matrix[x]
-        before = done
         for z in range(begin, end):
             a = row[z]
             if a < edge:
-                relax_row(op, a, matrix[z], row, absent, edge)
+                relax_row(op, a, matrix[z], row, absent, edge, absent)
                 done += 1
-        if done > before:
-            tidy(row, absent, edge)
     return done
 
 

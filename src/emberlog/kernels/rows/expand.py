@@ -76,7 +76,7 @@ def collect(z: int, rmeta: Longs, ritems: Ids, rbits: Longs, row: Longs) -> None
                 row[y >> 6] |= 1 << (y & 63)
 
 
-@inlined
+@jit
 def subtract(x: int, fmeta: Longs, fitems: Ids, fbits: Longs, row: Longs) -> int:
     """Take what is known of x out of the bit row; the number of ids that stay."""
     where, tag = fmeta[x, 0], fmeta[x, 1]
@@ -98,7 +98,7 @@ def subtract(x: int, fmeta: Longs, fitems: Ids, fbits: Longs, row: Longs) -> int
     return left
 
 
-@inlined
+@jit
 def emit(x: int, count: int, row: Longs, rows: Longs, items: Ids, bits: Longs, state: Longs) -> None:
     """Write the bit row as row x of the new delta, as a list or as bits, whichever is shorter; clear it."""
     if count > 0:
@@ -155,13 +155,6 @@ def enter(
     """Enter the candidates of x in its table; those that were not there go to `items`."""
     mask = (1 << form) - 1
     table = fitems[where : where + mask + 1]
-    seen = 0
-    for k in range(n):
-        z = int64(zs[k])
-        start, other = rmeta[z, 0], rmeta[z, 1]
-        end = start + (other >> SIZE) if other & FORM == LIST else start + (1 << (other & FORM))
-        for i in range(start, end):
-            seen += table[slot_of(ritems[i], form)]
     for k in range(n):
         z = int64(zs[k])
         start, other = rmeta[z, 0], rmeta[z, 1]
@@ -211,7 +204,7 @@ def probe(
     return at
 
 
-@inlined
+@jit
 def pick(
     x: int, zs: Ids, n: int, candidates: int, rmeta: Longs, ritems: Ids, fmeta: Longs, fitems: Ids, fbits: Longs,
     irreflexive: bool, row: Longs, rows: Longs, items: Ids, state: Longs,

@@ -120,6 +120,13 @@ def flip(block: Longs) -> None:
         mask ^= mask << width
 
 
+@inlined
+def fill_range(array: Any, begin: int, end: int, value: int) -> None:
+    """Set a stretch of an array. Assigning to a slice takes the compiler much longer."""
+    for i in range(begin, end):
+        array[i] = value
+
+
 @jit
 def csr(keys: Ids, values: Ids, meta: Longs, items: Ids) -> None:
     """Fill `meta` (zeros) and `items` with the pairs grouped by key, in a stable order."""

@@ -26,7 +26,7 @@ from emberlog.kernels.rows.tables import (
     unpack_values,
 )  # fmt: skip
 from emberlog.kernels.rows.turn import count_columns
-from emberlog.kernels.rows.values import LIMIT, RIGHT, OutOfRange, dtype_of
+from emberlog.kernels.rows.values import BEYOND, LIMIT, RIGHT, OutOfRange, dtype_of
 
 STRETCH = 1 << 12
 """Slots that a worker gets at least when it needs room."""
@@ -60,7 +60,7 @@ class Tables:
         while todo:
             todo = [rest for begin, end in todo for rest in self._share(join, begin, end, buffers)]
             if any(buffer.state[FAILED] for buffer in buffers):
-                raise OutOfRange("values beyond 2^60")
+                raise OutOfRange(BEYOND)
             for worker, buffer in enumerate(buffers):
                 self._supply(worker, buffer)
 

@@ -18,11 +18,10 @@ from emberlog.kernels.rows.turn import turned
 from emberlog.kernels.rows.values import (
     ABSENT,
     ADD,
+    BEYOND,
     EDGE,
     LIMIT,
-    MINUS_TIMES,
     RIGHT,
-    TIMES,
     OutOfRange,
     code,
     dtype_of,
@@ -44,6 +43,7 @@ class Matrix:
         dtype = dtype_of(relation.value)
         self.absent = dtype(ABSENT if relation.value == "int" else np.inf)
         self.edge = dtype(EDGE if relation.value == "int" else np.inf)
+        self.limit = dtype(LIMIT if relation.value == "int" else np.inf)
         self.values: Values = np.full(domains, self.absent, dtype)
         self.before: Values = np.empty(domains, dtype)
         self.touched = np.zeros(self.first, np.bool_)
@@ -189,48 +189,42 @@ class MatrixRun:
 
     def _join(self, rule: Composition, left: Read, right: Read) -> None:
         head = self.relations[rule.head]
-        assert rule.value is not None and rule.right is not None
-        op = code(rule.value, head.relation.kind)
-        if head.relation.value == "int":
-            self._check(op, self._widest(rule.left), self._widest(rule.right))
-        self._relax(head, op, left, right, False, rule.irreflexive)
+        assert rule.value is not None
+        self._relax(head, code(rule.value, head.relation.kind), left, right, False, rule.irreflexive)
 
     def _relax(self, head: Matrix, op: int, left: Read, right: Read, copy: bool, irreflexive: bool) -> None:
         xs = left.xs()
         counts = [0] * self._crew.size
 
         def work(worker: int, begin: int, end: int) -> None:
-            counts[worker] += relax(
-                xs, begin, end, op, copy, irreflexive, head.absent, head.edge,
+            made = relax(
+                xs, begin, end, op, copy, irreflexive, head.absent, head.edge, head.limit,
                 left.mode, left.meta, left.items, left.values,
                 right.mode, right.meta, right.items, right.values, right.matrix,
                 head.values, head.before, head.touched,
             )  # fmt: skip
+            if made < 0:
+                raise OutOfRange(BEYOND)
+            counts[worker] += made
 
         self._crew.share(len(xs), work)
         self.derivations += sum(counts)
 
-    @staticmethod
-    def _check(op: int, left: float, right: float) -> None:
-        """Whole numbers made by the operator stay in range, or `OutOfRange` is raised."""
-        most = {ADD: left + right, TIMES: left * right, MINUS_TIMES: left * right}.get(op, 0)
-        if most > LIMIT:
-            raise OutOfRange("values beyond 2^60")
-
     def _close(self, rule: Composition) -> int | None:
-        """Close a relation under composition with itself, a panel of rows at a time; None if that is not the end.
+        """Close a relation under composition with itself, a panel of rows at a time; None if that may not be the end.
 
-        Whole numbers added up must not run away: there is no end if a way back to itself makes a value better.
+        One pass through all middle ids is the end where no way back to itself makes a value better. Sums of floats
+        depend on their order, so there it may not be.
         """
         head = self.relations[rule.head]
         assert rule.value is not None
         op = code(rule.value, head.relation.kind)
-        if op == ADD and (head.relation.value == "float" or head.widest() * head.first > LIMIT):
+        most = head.widest() * (head.first if op == ADD else 1)
+        if op == ADD and (head.relation.value == "float" or most > LIMIT or head.values.min(initial=0) < 0):
             return None
         for x in np.flatnonzero(~head.touched):
             head.before[x] = head.values[x]
         head.touched[:] = True
-        most = head.widest() * (head.first if op == ADD else 1)
         values, absent, edge = head.values, head.absent, head.edge
         if head.relation.value == "int" and most <= NARROW:
             values = np.where(values < edge, values, np.inf).astype(np.float32)
@@ -248,13 +242,8 @@ class MatrixRun:
         if values is not head.values:
             head.values[values < edge] = values[values < edge]
         new = head.turn()
-        if op != ADD or not (np.diagonal(head.values) < 0).any():
-            head.settle()
+        head.settle()
         return new
-
-    def _widest(self, side: Side) -> float:
-        static = self._statics.get(side.relation)
-        return static.widest() if static is not None else self.relations[side.relation].widest()
 
     def _full(self, side: Side) -> Read:
         static = self._statics.get(side.relation)

@@ -8,7 +8,7 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.delta import Delta, Metas
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, View, decode, int64
+from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, Values, View, decode, fill_range, int64
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def regroup(
         if size > 2 * words and values.size == 0:
             meta[x, 0] = word
             meta[x, 1] = size << SIZE | BITS
-            out_bits[word : word + words] = 0
+            fill_range(out_bits, word, word + words, 0)
             word += words
         else:
             meta[x, 0] = at

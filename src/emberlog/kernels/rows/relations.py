@@ -66,10 +66,6 @@ class StaticValues(StaticRows):
             view.values = self._given[grouped(keys, places, domain, max(self.facts, 1), distinct=False).items]
         return view
 
-    def widest(self) -> float:
-        """The largest absolute value."""
-        return float(np.abs(self._given).max()) if self.facts else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Join:

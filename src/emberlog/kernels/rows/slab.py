@@ -24,7 +24,9 @@ def lines_of(
     xs: Ids, begin: int, end: int, meta: Longs, items: Ids, bits: Longs, words: int, block: Longs, lines: Longs
 ) -> None:
     """The columns of the rows `xs[begin:end]`, at most a slab of them, as lines."""
-    lines[:] = 0
+    for z in range(lines.shape[0]):
+        for g in range(LINE):
+            lines[z, g] = 0
     for g in range((end - begin + 63) >> 6):
         low = begin + (g << 6)
         high = min(low + 64, end)

@@ -14,7 +14,20 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.delta import Delta, longer
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, int64, ones, slot_of, words_of
+from emberlog.kernels.rows.layout import (
+    BITS,
+    FORM,
+    LIST,
+    SIZE,
+    Ids,
+    Longs,
+    View,
+    fill_range,
+    int64,
+    ones,
+    slot_of,
+    words_of,
+)
 from emberlog.kernels.rows.program import Storage
 
 SHORT = 16
@@ -152,9 +165,9 @@ def fill(
         to, form = moves[i, 0], moves[i, 1] & FORM
         if tag == 0 or to != where or form != tag & FORM:
             if form == BITS:
-                bits[to : to + words] = 0
+                fill_range(bits, to, to + words, 0)
             elif form != LIST:
-                items[to : to + (1 << form)] = -1
+                fill_range(items, to, to + (1 << form), -1)
             pour(items, bits, where, tag, words, to, form, 0, items, bits)
         pour(ditems, dbits, dmeta[x, 0], dmeta[x, 1], words, to, form, tag >> SIZE, items, bits)
 

@@ -6,7 +6,20 @@ import numpy as np
 
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.delta import Delta, Metas
-from emberlog.kernels.rows.layout import BITS, FORM, LIST, SIZE, Ids, Longs, View, flip, int64, ones, words_of
+from emberlog.kernels.rows.layout import (
+    BITS,
+    FORM,
+    LIST,
+    SIZE,
+    Ids,
+    Longs,
+    View,
+    fill_range,
+    flip,
+    int64,
+    ones,
+    words_of,
+)
 
 
 @jit
@@ -71,9 +84,8 @@ def fill_columns(
 
 
 @jit
-def turn_bits(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, tall: int, out: Longs) -> None:
+def turn_bits(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, tall: int, block: Longs, out: Longs) -> None:
     """Transpose rows into bit rows of `tall` words each (zeros before). `xs` are ascending."""
-    block = np.empty(64, np.int64)
     begin = 0
     while begin < xs.size:
         high = int64(xs[begin]) >> 6
@@ -94,7 +106,7 @@ def turn_bits(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, tall: i
                 if y >= 0:
                     out[y * tall + high] |= 1 << (x & 63)
         for w in range(words if dense > 0 else 0):
-            block[:] = 0
+            fill_range(block, 0, 64, 0)
             for i in range(begin, end):
                 x = int64(xs[i])
                 if meta[x, 1] & FORM == BITS:
@@ -128,7 +140,7 @@ def turned(xs: Ids, view: View, facts: int, first: int, metas: Metas, *, lists: 
     ys = np.empty(second, np.int32)
     if facts > 2 * tall * second and not lists:
         bits = np.zeros(tall * second, np.int64)
-        turn_bits(np.sort(xs), view.meta, view.items, view.bits, view.words, tall, bits)
+        turn_bits(np.sort(xs), view.meta, view.items, view.bits, view.words, tall, np.empty(64, np.int64), bits)
         n = measure_bits(bits, tall, meta, ys)
         return Delta(ys[:n], View(meta, np.empty(0, np.int32), bits, tall), facts, ys[:n])
     n = count_columns(xs, view.meta, view.items, view.bits, view.words, meta, ys)

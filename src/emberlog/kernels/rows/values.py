@@ -17,11 +17,14 @@ from emberlog.kernels.rows._jit import inlined
 from emberlog.kernels.rows.layout import Values
 from emberlog.kernels.rows.program import Kind, Operator, ValueType
 
-LIMIT = 1 << 60
+LIMIT = 1 << 59
 EDGE = 1 << 61
 ABSENT = 1 << 62
 
 LEFT, RIGHT, ADD, MIN, MAX, TIMES, MINUS_TIMES = range(7)
+
+
+BEYOND = "whole numbers beyond 2^59"
 
 
 class OutOfRange(Exception):
@@ -44,7 +47,7 @@ def kept(values: Values, kind: Kind, value: ValueType) -> Values:
     """Values as they are kept. Raises `OutOfRange`."""
     array = np.ascontiguousarray(values, dtype_of(value))
     if value == "int" and len(array) and (array.min() < -LIMIT or array.max() > LIMIT):
-        raise OutOfRange("values beyond 2^60")
+        raise OutOfRange(BEYOND)
     return -array if kind == "max" else array
 
 
