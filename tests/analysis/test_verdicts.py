@@ -324,6 +324,29 @@ def test_licences() -> None:
     assert verdict(EXIT_MIN + "p(Y, min<D>) <- p(X, C), D = 1 - C, edge(X, Y).").licence == ""
 
 
+def test_counts_that_are_given_too() -> None:
+    """A fact or a plain head contributes its value to a count, which may then become smaller."""
+    attend = "cnt(Y, count(X)) <- attend(X), edge(Y, X).\nattend(X) <- node(X).\nattend(X) <- cnt(X, N), N >= 3.\n"
+    assert verdict(attend + "cnt(1, 5).", "cnt").status == "proved"
+    assert verdict(attend + "cnt(1, -5).", "cnt").status == "refuted"
+    assert verdict(attend + "cnt(X, N) <- start(X, N).", "cnt").assumptions == ("N >= 0",)
+    factor = (
+        EXIT_MIN + "p(Y, min<D>) <- p(X, C), edge(X, Y), many(X, W), D = C * W.\nmany(X, count(Y)) <- edge(X, Y).\n"
+    )
+    assert verdict(factor).status == "proved"
+    assert verdict(factor + "many(1, -1).").assumptions == ("W >= 0",)
+    assert verdict(factor + "many(X, N) <- start(X, N).").assumptions == ("W >= 0",)
+
+
+def test_contributors_of_a_sum() -> None:
+    """With one binding for each contributor a keyed sum is a plain one."""
+    text = "p(X, sum<(X, D)>) <- start(X, D).\np(Y, sum<(X, D)>) <- p(X, D), {}."
+    assert verdict(text.format("edge(X, Y)")).licence == "monotone"  # the exit may have several values of one key
+    text = text.replace("<- start(X, D)", "<- node(X), D = 1")
+    assert verdict(text.format("edge(X, Y)")).licence == "mra"
+    assert verdict(text.format("arc(X, Y, _)")).licence == "monotone"
+
+
 # --- conditions on data ----------------------------------------------------------------------------------------------
 
 

@@ -240,7 +240,7 @@ def given_relations(
     """The relations that the plan reads, or somebody wants, and no stratum computes."""
     read = {node.relation for node in _nodes(plan) if isinstance(node, Scan)} | wanted
     derived = {name for stratum in plan.strata for name in stratum.names}
-    counting = counted(plan)
+    counting = counted_relations(plan)
     result = []
     for name, signature in program.signatures.items():
         for relation in (name, given_part(name)):
@@ -254,7 +254,7 @@ def _nodes(plan: ProgramPlan) -> list[Plan]:
     return [n for stratum in plan.strata for relation in stratum.relations for p in plans(relation) for n in walk(p)]
 
 
-def counted(plan: ProgramPlan) -> set[str]:
+def counted_relations(plan: ProgramPlan) -> set[str]:
     """The relations that are read below a sum, count or average, where a duplicate row would count twice."""
     groups = (node for node in _nodes(plan) if isinstance(node, Group))
     telling = (g for g in groups if any(fold.function in ("sum", "count", "avg") for fold in g.folds))

@@ -14,7 +14,7 @@ from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.load import given_table
 from emberlog.data.write import write_table
 from emberlog.diagnostics import UsageError, counted
-from emberlog.executors.base import Executor, Given, Options, check_obligations, counted
+from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
 from emberlog.executors.kernel import (
     SHORT,
     SMALL_FACTS,
@@ -53,7 +53,7 @@ class LocalExecutor(Executor):
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
         self.loaded: set[str] = set()  # those of them that are tables too
         self.attached: dict[str, pa.Table] = {}  # sources, and copies of them, that are read where they are
-        self.counted = counted(plan)
+        self.counted = counted_relations(plan)
 
     def load(self, given: Given) -> None:
         table = given_table(

@@ -149,6 +149,7 @@ class Encoder:
     def __init__(self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[pa.Array]]]) -> None:
         """`tables` has, for each relation, its columns from every place where rows come from."""
         self.program = program
+        self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
         self.dictionaries = []
         for domain in program.domains:
             columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
@@ -179,10 +180,20 @@ class Encoder:
                 return np.empty(0, np.uint32)
 
     def rows(self, relation: str, columns: Sequence[pa.Array]) -> list[np.ndarray[Any, Any]]:
-        kinds = self.program.kinds(relation)
-        found = [self.column(values, kind) for values, kind in zip(columns, kinds, strict=True)]
-        # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is enough.
-        return [column if column.flags.writeable else column.copy() for column in found]
+        return [self._once(values, kind) for values, kind in zip(columns, self.program.kinds(relation), strict=True)]
+
+    def _once(self, values: pa.Array, kind: Kind) -> np.ndarray[Any, Any]:
+        """An encoded column; one that stands in several relations is encoded once."""
+        data = values.buffers()[1] if values.type.num_buffers == 2 else None
+        key = None if data is None else (data.address, values.offset, len(values), kind)
+        if key is None or key not in self._encoded:
+            found = self.column(values, kind)
+            # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is enough.
+            found = found if found.flags.writeable else found.copy()
+            if key is None:
+                return found
+            self._encoded[key] = found
+        return self._encoded[key]
 
     def constant(self, kind: Kind, value: object) -> Any:
         match kind:

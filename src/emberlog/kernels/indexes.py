@@ -25,10 +25,11 @@ class Index:
     offsets: np.ndarray[Any, Any] | None
     keys: np.ndarray[Any, Any] | None
     rows: int
+    packed: np.ndarray[Any, Any] | None = None  # two columns of 32 bits, the first one in the low half
 
     @property
     def bytes(self) -> int:
-        arrays = [*self.columns.values(), *(a for a in (self.offsets, self.keys) if a is not None)]
+        arrays = [*self.columns.values(), *(a for a in (self.offsets, self.keys, self.packed) if a is not None)]
         return sum(array.nbytes for array in arrays)
 
 
@@ -41,6 +42,13 @@ def narrowed(columns: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, An
     return found
 
 
+def pair_of(bound: tuple[int, ...], columns: Sequence[np.ndarray[Any, Any]], needed: set[int]) -> tuple[int, int] | None:
+    """The two columns of an index that fit in one word of 64 bits, if it is such a one."""
+    kept = sorted(needed)
+    fits = len(bound) == 1 and len(kept) == 2 and all(columns[spot].dtype.itemsize == 4 for spot in kept)
+    return (kept[0], kept[1]) if fits else None
+
+
 def build(
     static: Static,
     bound: tuple[int, ...],
@@ -48,8 +56,9 @@ def build(
     needed: set[int],
     slots: int,
     workers: int = 1,
+    pair: tuple[int, int] | None = None,
 ) -> Index:
-    """The index of a static by its `bound` columns; of the others only the `needed` ones are kept."""
+    """The index of a static by its `bound` columns; of the others only the `needed` ones are kept, or a `pair` packed."""
     rows = max(len(column) for column in columns)
     kept = [spot for spot in range(len(columns)) if spot in needed or spot in bound[1:]]
     if not bound:
@@ -58,6 +67,12 @@ def build(
     if not isinstance(static.kinds[bound[0]], Id):
         keys, inverse = np.unique(first.astype(np.int64), return_inverse=True)
         first, slots = inverse.astype(np.uint32), len(keys)
+    if pair is not None:
+        words = columns[pair[1]].view(np.uint32).astype(np.uint64)
+        words <<= np.uint64(32)
+        words |= columns[pair[0]].view(np.uint32)
+        offsets, (packed,) = by_key(first, slots, [words], workers)
+        return Index({}, offsets, keys, rows, packed)
     if len(bound) == 1:
         offsets, found = by_key(first, slots, [columns[spot] for spot in kept], workers)
         return Index(dict(zip(kept, found, strict=True)), offsets, keys, rows)

@@ -68,7 +68,7 @@ class Loops(Emitter):
         for i, t in enumerate(self.tables.values()):
             self.out.line(f"{t}_count, {t}_taken, {t}_next = counts[{3 * i}], counts[{3 * i + 1}], counts[{3 * i + 2}]")
         base = 3 * len(self.tables)
-        self.out.line("fail, work = 0, 0")
+        self.out.line("fail, work, down = 0, 0, True")
         self.out.line(f"rounds = counts[{base + 2}]")
 
     def save(self) -> None:
@@ -140,15 +140,17 @@ class Loops(Emitter):
             out.line(f"words = {t}_seen.view(np.uint64)")
             out.line(f"sweep = (high - low) * {SWEEP} > {t}_seen.size")
             with out.block("if sweep:"):
-                out.line("low, high = 0, words.size")
+                # Facts may travel to larger ids or to smaller ones: up and down in turns suits both.
+                out.line("low, high, down = 0, words.size, not down")
         with out.block("for q in range(low, high):"):
             if sweeps:
-                out.line("begin = np.uint64(q) << np.uint64(3)")
+                out.line("word = np.uint64(high - 1 - q if down else q)")
+                out.line("begin = word << np.uint64(3)")
                 out.line("end = begin + np.uint64(8)")
                 with out.block("if not sweep:"):
                     out.line(f"begin = np.uint64({source}[np.uint64(q)])")
                     out.line("end = begin + np.uint64(1)")
-                with out.block(f"elif words[np.uint64(q)] & np.uint64({QUEUED * EACH:#x}) == 0:"):
+                with out.block(f"elif words[word] & np.uint64({QUEUED * EACH:#x}) == 0:"):
                     out.line("continue")
                 with out.block("for slot in range(begin, end):"):
                     out.line("s = np.uint32(slot)")

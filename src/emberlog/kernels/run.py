@@ -11,7 +11,7 @@ import numpy as np
 from emberlog.kernels import loops
 from emberlog.kernels.cache import call, compiled
 from emberlog.kernels.encode import Encoder, Unsuited
-from emberlog.kernels.indexes import build, narrowed
+from emberlog.kernels.indexes import build, narrowed, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.masks import WORDS, Masks, is_maskable
@@ -19,7 +19,7 @@ from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
-from emberlog.kernels.source import Source, value_dtype
+from emberlog.kernels.source import Key, Source, value_dtype
 from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
 
@@ -67,20 +67,21 @@ def prepare(
     sparse = frozenset(
         (name, bound) for name, bound in orders if bound and not isinstance(program.static(name).kinds[bound[0]], Id)
     )
-    writer = _writer(program, pivots, made, planned)(program, pivots, planned, made, narrow, sparse)
+    reading = {key: _needed(key, planned) for key in orders}
+    pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, columns[n], spots)) is not None}
+    writer = _writer(program, pivots, made, planned)(program, pivots, planned, made, narrow, sparse, pairs)
     source, names = writer.source(), writer.indexes
     shared: dict[str, Any] = {"tolerance": TOLERANCE}
     for i, (kind, value) in enumerate(source.constants):
         shared[f"c{i}"] = encoder.constant(kind, value)
     for (name, bound), label in names.items():
         static = program.static(name)
-        reading = [p for nest in planned for p in probes(nest) if (p.relation, p.bound) == (name, bound)]
-        needed = {position for probe in reading for position, _ in probe.binds}
         kind = static.kinds[bound[0]] if bound else None
         slots = encoder.sizes[kind.domain] if isinstance(kind, Id) else 0
-        index = build(static, bound, columns[name], needed, slots, workers)
+        pair = pairs.get((name, bound))
+        index = build(static, bound, columns[name], reading[name, bound], slots, workers, pair)
         shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
-        shared |= {f"{label}_o": index.offsets, f"{label}_k": index.keys, f"{label}_m": np.uint64(index.rows)}
+        shared |= {f"{label}_p": index.packed, f"{label}_o": index.offsets, f"{label}_k": index.keys, f"{label}_m": np.uint64(index.rows)}
     for i, table in enumerate(program.tables):
         layout = made[table.name]
         for spot, domain in enumerate(layout.domains):
@@ -90,6 +91,12 @@ def prepare(
     width = bucket_width(program, columns, encoder.sizes) if ordered else None
     masked = isinstance(writer, Masks)
     return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, masked)
+
+
+def _needed(key: Key, planned: tuple[Nest, ...]) -> set[int]:
+    """The columns that the nests read from an index."""
+    reading = (probe for nest in planned for probe in probes(nest) if (probe.relation, probe.bound) == key)
+    return {position for probe in reading for position, _ in probe.binds}
 
 
 def _writer(
@@ -229,6 +236,8 @@ class State:
         """The slots of these keys, which are made where they are not there yet."""
         t, layout = self.prepared.tables[name], self.prepared.layouts[name]
         spot = 3 * list(self.prepared.tables).index(name)
+        if layout.storage == "dense" and len(keys) == 1:
+            return keys[0]
         if layout.storage == "dense":
             found = np.zeros(len(keys[0]) if keys else 1, np.uint64)
             for key, domain in zip(keys, layout.domains, strict=True):

@@ -105,7 +105,8 @@ Key = tuple[str, tuple[int, ...]]  # a static index: relation, bound columns
 
 class Emitter:
     """Writes the nests of one program. `narrow` are the static columns whose numbers fit in 32 bits; `sparse` the
-    indexes whose first column is looked up among its sorted values, not used as a position."""
+    indexes whose first column is looked up among its sorted values, not used as a position; `packed` those that hold
+    two columns of 32 bits in one array of 64, so that both come with one access."""
 
     def __init__(
         self,
@@ -115,6 +116,7 @@ class Emitter:
         layouts: Mapping[str, TableLayout],
         narrow: frozenset[tuple[str, int]],
         sparse: frozenset[Key],
+        packed: Mapping[Key, tuple[int, int]],
     ) -> None:
         self.program = program
         self.pivots = pivots
@@ -122,6 +124,7 @@ class Emitter:
         self.layouts = layouts
         self.narrow = narrow
         self.sparse = sparse
+        self.packed = packed
         self.out = Writer()
         self.arguments: dict[str, Array] = {}
         self.tables = {table.name: f"t{i}" for i, table in enumerate(program.tables)}
@@ -229,13 +232,26 @@ class Emitter:
         row = self.out.fresh("r")
         with self.out.block(f"for {row} in range({low}, {high}):"):
             inner = dict(env)
-            for position, variable in probe.binds:
+            for variable, text in self.read(probe, row):
                 name = self.out.fresh("v")
-                self.out.line(
-                    f"{name} = {self.wide(probe.relation, position, f'{self.static_column(probe, position)}[{row}]')}"
-                )
+                self.out.line(f"{name} = {text}")
                 inner[variable] = name
             self.run(rest, nest, inner, done)
+
+    def read(self, probe: Probe, row: str) -> Iterator[tuple[str, str]]:
+        """The variables that a row of an index gives, and the expressions of their values."""
+        pair = self.packed.get((probe.relation, probe.bound))
+        if pair is None:
+            for position, variable in probe.binds:
+                text = f"{self.static_column(probe, position)}[{row}]"
+                yield variable, self.wide(probe.relation, position, text)
+            return
+        word = self.out.fresh("w")
+        self.out.line(f"{word} = {self.use(f'{self.index(probe)}_p', 'uint64')}[{row}]")
+        for position, variable in probe.binds:
+            half = f"{word} & np.uint64(0xFFFFFFFF)" if position == pair[0] else f"{word} >> np.uint64(32)"
+            narrow = (probe.relation, position) in self.narrow
+            yield variable, f"np.int64(np.int32({half}))" if narrow else f"np.uint32({half})"
 
     def meet(
         self, meet: Meet, rest: list[Step], nest: Nest, env: dict[str, str], done: Callable[[dict[str, str]], None]

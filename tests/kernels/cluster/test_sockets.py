@@ -173,6 +173,17 @@ def test_strided_arrays_arrive(tmp_path: Path) -> None:
         assert all(array.tolist() == every_third.tolist() for arrays, _ in done for (array,) in arrays)
 
 
+def test_sockets_in_a_folder_are_gone_once_all_are_connected(tmp_path: Path) -> None:
+    exchanges = connected(3, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    for exchange in exchanges:
+        exchange.close()
+    lonely = SocketExchange(0, 2, tmp_path, "run", QUICK)
+    assert len(list(tmp_path.iterdir())) == 1
+    lonely.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_cards_are_read_as_written() -> None:
     card = Card(1, "key", {2: "tcp://x:1", 3: "tcp://x:2"})
     assert decode_card(card.encode()) == card

@@ -6,10 +6,12 @@ job that lacks slots is tried again for minutes before it fails.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
 import secrets
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -154,15 +156,16 @@ def _slots(session: Any, answers: list[dict[str, Any]]) -> int:
 
 def ship(session: Any, package: Path = PACKAGE) -> None:
     """Sends a package to the tasks of the session, as a zip."""
-    with tempfile.TemporaryDirectory(prefix="emberlog-") as folder:
-        path = package_zip(Path(folder), package)
-        try:
-            session.addArtifacts(str(path), pyfile=True)
-        except Exception as error:
-            raise ExecutionError(
-                f"{package.name} could not be sent to Spark's tasks: {first_line(error)}",
-                fix="install emberlog on the cluster, or point PYSPARK_PYTHON to a Python that has it",
-            ) from error
+    # Kept as long as this process lives: a classic session copies the file when a task asks for it.
+    folder = tempfile.mkdtemp(prefix="emberlog-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        session.addArtifacts(str(package_zip(Path(folder), package)), pyfile=True)
+    except Exception as error:
+        raise ExecutionError(
+            f"{package.name} could not be sent to Spark's tasks: {first_line(error)}",
+            fix="install emberlog on the cluster, or point PYSPARK_PYTHON to a Python that has it",
+        ) from error
 
 
 def package_zip(folder: Path, package: Path = PACKAGE) -> Path:

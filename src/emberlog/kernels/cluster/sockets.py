@@ -29,6 +29,7 @@ from emberlog.kernels.cluster.exchange import Array, PeerLost, Received, Summary
 from emberlog.kernels.cluster.meeting import Meeting
 
 ZAP = "inproc://zeromq.zap.01"
+IPC = "ipc://"
 LINGER = 10_000  # ms: how long a closing worker waits for others to take what it sent
 GRACE = 200  # ms: for what a lost peer had sent to show up
 
@@ -104,6 +105,7 @@ class SocketExchange:
         self._step = 0
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=max(1, min(size - 1, 2)))
         self._peers: dict[int, _Peer] = {}
+        self.card = Card(rank, "", {})
         self._keys = None if isinstance(listen_at, Path) else zmq.curve_keypair()
         self._zap = self._context.socket(zmq.REP)
         try:
@@ -134,7 +136,7 @@ class SocketExchange:
             socket = self._socket()
             self._peers[peer] = _Peer(peer, socket)
             if isinstance(listen_at, Path):
-                endpoints[peer] = f"ipc://{listen_at / f'{self.rank}-{peer}'}"
+                endpoints[peer] = f"{IPC}{listen_at / f'{self.rank}-{peer}'}"
                 socket.bind(endpoints[peer])
             else:
                 socket.curve_server = True
@@ -155,7 +157,9 @@ class SocketExchange:
                 socket.send(self._greeting(self.rank))
         keys = {str(card.rank).encode(): z85.decode(card.key) for card in cards if card.key}
         self._await_greetings(keys)
-        self._zap.close()  # from here on nobody can come in: a socket that asks and gets no answer refuses
+        # From here on nobody can come in: a socket that asks and gets no answer refuses, and one in a folder is gone.
+        self._zap.close()
+        self._hide()
 
     def _greeting(self, rank: int) -> bytes:
         return wire.HELLO + f"{self._run} {rank}".encode()
@@ -186,6 +190,12 @@ class SocketExchange:
         known = mechanism == b"CURVE" and credentials == [keys.get(domain)]
         code, text = (b"200", b"OK") if known else (b"400", b"unknown key")
         self._zap.send_multipart([version, request, code, text, b"", b""])
+
+    def _hide(self) -> None:
+        """Removes the sockets of ipc from their folder; connections go on."""
+        for endpoint in self.card.endpoints.values():
+            if endpoint.startswith(IPC):
+                Path(endpoint.removeprefix(IPC)).unlink(missing_ok=True)
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
@@ -280,6 +290,7 @@ class SocketExchange:
             peer.monitor.close(linger=0)
             peer.socket.close(linger=LINGER if peer.greeted and not peer.lost else 0)
         self._peers.clear()
+        self._hide()
         self._zap.close(linger=0)
         self._context.term()
 

@@ -207,17 +207,17 @@ def probe(
 @jit
 def pick(
     x: int, zs: Ids, n: int, candidates: int, rmeta: Longs, ritems: Ids, fmeta: Longs, fitems: Ids, fbits: Longs,
-    irreflexive: bool, row: Longs, rows: Longs, items: Ids, state: Longs,
+    irreflexive: bool, in_place: bool, row: Longs, rows: Longs, items: Ids, state: Longs,
 ) -> None:  # fmt: skip
     """Look up the candidates of x one by one and write those that are new as row x of the new delta.
 
     Short known rows are marked in `row` beforehand, so that one bit answers for known and for seen. In a table, what
-    is new is entered at once if the table has room for all candidates. All right rows are lists or tables.
+    is new is entered at once if that is allowed and the table has room for all candidates. All right rows are lists or tables.
     """
     where, tag = fmeta[x, 0], fmeta[x, 1]
     form, size = tag & FORM, tag >> SIZE
     first = at = state[ITEMS]
-    done = form != BITS and form != LIST and 4 * (size + candidates) < 3 << form
+    done = in_place and form != BITS and form != LIST and 4 * (size + candidates) < 3 << form
     if done:
         at = enter(x, zs, n, rmeta, ritems, where, form, irreflexive, fitems, items, at)
     else:
@@ -235,7 +235,7 @@ def pick(
 
 @jit
 def expand(
-    xs: Ids, stop: int, copy: bool, irreflexive: bool, width: int,
+    xs: Ids, stop: int, copy: bool, irreflexive: bool, in_place: bool, width: int,
     lmeta: Longs, litems: Ids, lbits: Longs, lwords: int,
     rmeta: Longs, ritems: Ids, rbits: Longs,
     fmeta: Longs, fitems: Ids, fbits: Longs,
@@ -243,7 +243,8 @@ def expand(
 ) -> bool:  # fmt: skip
     """Join the left rows of `xs[state[AT] : stop]` with right rows; what is new goes to `rows`, `items`, `bits`.
 
-    False if a buffer may not hold the next row: grow it and call again. `row` is a bit row of zeros, and is left so.
+    False if a buffer may not hold the next row: grow it and call again. `in_place` allows to enter what is new in
+    full rows that are tables: nobody else reads them meanwhile. `row` is a bit row of zeros, and is left so.
     """
     words = row.size
     while state[AT] < stop:
@@ -272,7 +273,7 @@ def expand(
                 emit(x, subtract(x, fmeta, fitems, fbits, row), row, rows, items, bits, state)
             else:
                 pick(
-                    x, zs, n, listed, rmeta, ritems, fmeta, fitems, fbits, irreflexive, row, rows, items, state
+                    x, zs, n, listed, rmeta, ritems, fmeta, fitems, fbits, irreflexive, in_place, row, rows, items, state
                 )  # fmt: skip
         state[AT] += 1
     return True

@@ -54,6 +54,7 @@ class SetRows(Rows):
 
     def join(self, join: Join) -> int:
         left, right, full = join.left, join.right, self.store.view
+        in_place = self.crew.size == 1 or right is not full  # else others read the rows that one enters facts in
 
         def work(worker: int, begin: int, end: int) -> None:
             buffer = self.buffers[worker]
@@ -61,7 +62,7 @@ class SetRows(Rows):
             zs = buffer.room_for(max(right.meta.shape[0], left.items.size if left.values.size else 1))
             buffer.state[AT] = begin
             while not expand(
-                join.xs, end, join.copy, join.irreflexive, self.second,
+                join.xs, end, join.copy, join.irreflexive, in_place, self.second,
                 left.meta, left.items, left.bits, left.words, right.meta, right.items, right.bits,
                 full.meta, full.items, full.bits, zs, buffer.row, buffer.rows, buffer.items, buffer.bits, buffer.state,
             ):  # fmt: skip
