@@ -199,7 +199,8 @@ def extremum_components(draw: st.DrawFn) -> Case:
     kind = "float" if real else NUMBER
     # Values of a maximum grow on a cycle.
     component.give(Predicate("arc", (NUMBER,) * 2 * width + (kind,)), arcs(component, weights, fold == "max", width))
-    component.give(Predicate("start", (NUMBER,) * width + (kind,)), some(component, width, weights))
+    far: Sequence[Value] = () if real else (10**6, 10**15, -(10**15))
+    component.give(Predicate("start", (NUMBER,) * width + (kind,)), some(component, width, (*weights, *far)))
     component.give(Predicate("ok", (NUMBER,)), some(component, 1))
     # A predicate without keys gets no better for ever if its value grows.
     grows = width > 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Literal as OneOf
 
 from emberlog.analysis.aggregates import aggregates_of
 from emberlog.analysis.calls import check_calls
@@ -25,7 +26,7 @@ from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Signa
 from emberlog.analysis.safety import make_safe
 from emberlog.analysis.signatures import make_signatures
 from emberlog.analysis.strata import Part, check_strata, invents, parts
-from emberlog.analysis.verdicts import examine
+from emberlog.analysis.verdicts import accumulates, examine
 from emberlog.diagnostics import Diagnostic, Label, ProgramError
 from emberlog.syntax.nodes import Directive, Goal, Program, Until
 from emberlog.types import Value
@@ -41,11 +42,11 @@ def check(
 ) -> CheckedProgram:
     """The program, checked.
 
-    `catalog` has the registered sources, `params` the values of parameters. `naive` lets aggregates that are not known
-    to be right inside recursion be evaluated naively. Without `require_sources` a predicate that nothing defines is
-    taken for a base relation of unknown types.
+    `catalog` has the registered sources, `params` the values of parameters. `naive` has aggregates inside recursion
+    evaluated naively, those that are not known to be right by deltas too. Without `require_sources` a predicate that
+    nothing defines is taken for a base relation of unknown types.
     """
-    checked = _analyse(program, catalog or {}, params or {}, require_sources)
+    checked = _analyse(program, catalog or {}, params or {}, require_sources, naive)
     refused = [] if naive else [found for part in checked.components for found in _refused(part)]
     if refused:
         raise ProgramError(refused)
@@ -58,7 +59,7 @@ def check_aggregates(
     params: Mapping[str, Value] | None = None,
 ) -> tuple[Verdict, ...]:
     """The verdicts on all aggregates inside recursion, refuted ones too. Sources need not be registered."""
-    checked = _analyse(program, catalog or {}, params or {}, require_sources=False)
+    checked = _analyse(program, catalog or {}, params or {}, require_sources=False, naive=False)
     return tuple(verdict for component in checked.components for verdict in component.verdicts)
 
 
@@ -78,7 +79,9 @@ class _Mistakes:
             self.add([diagnostic], [number])
 
 
-def _analyse(written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool) -> CheckedProgram:
+def _analyse(
+    written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool, naive: bool
+) -> CheckedProgram:
     mistakes = _Mistakes()
     program = substitute(written, params)
     mistakes.add_numbered(check_calls(program))
@@ -115,7 +118,7 @@ def _analyse(written: Program, catalog: Catalog, params: Mapping[str, Value], re
 
     signatures = make_signatures(scope, columns, layout, whole, aggregates)
     components = tuple(
-        _component(part, rules, signatures, rows, end_of(part.predicates, normal.ends), iterated.indexed)
+        _component(part, rules, signatures, rows, end_of(part.predicates, normal.ends), iterated.indexed, naive)
         for part in whole_parts
     )
     directives = tuple(item for item in program.items if isinstance(item, Directive))
@@ -162,6 +165,7 @@ def _component(
     facts: Mapping[str, tuple[tuple[Value, ...], ...]],
     until: Until | None,
     indexed: Mapping[str, bool],
+    naive: bool,
 ) -> Component:
     own = tuple(rules[draft.id] for draft in part.drafts)
     if not part.recursive:
@@ -169,16 +173,22 @@ def _component(
     new_values = invents(own, part.predicates)
     judged = examine(part.predicates, own, signatures, facts, until, new_values)
     is_indexed = part.predicates[0] in indexed
+    keeps_states = is_indexed and indexed[part.predicates[0]]
     by_deltas = not is_indexed and not judged.spills and all(verdict.holds for verdict in judged.verdicts)
+    evaluation: OneOf["delta", "naive", "accumulate"] = "delta" if by_deltas else "naive"
+    if naive and judged.verdicts:
+        evaluation = "naive"
+    elif is_indexed and not keeps_states and accumulates(part.predicates, own, signatures, judged):
+        evaluation = "accumulate"
     return Component(
         part.predicates,
         own,
         True,
         part.shape,
-        "delta" if by_deltas else "naive",
+        evaluation,
         judged.verdicts,
         is_indexed,
-        is_indexed and indexed[part.predicates[0]],
+        keeps_states,
         until,
         new_values,
     )

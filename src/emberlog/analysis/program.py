@@ -206,7 +206,8 @@ class Component:
     """A strongly connected component of the predicates, evaluated as one stratum.
 
     `evaluation`: `once` for a component that is not recursive; `delta` for semi-naive rounds; `naive` for rounds that
-    recompute every predicate from the last state. `shape` is "", "linear", "non-linear" or "mutual". `indexed` marks
+    recompute every predicate from the last state; `accumulate` for an iteration of sums that may hand on what they
+    change by (MRA) in place of that. `shape` is "", "linear", "non-linear" or "mutual". `indexed` marks
     an iteration (`rank(i+1, ..) :- rank(i, ..)`): each round replaces the state; with `keeps_states` every state stays
     and the relation has the index as its first column. `until` is the iteration's end.
     """
@@ -215,7 +216,7 @@ class Component:
     rules: tuple[CoreRule, ...]
     recursive: bool
     shape: OneOf["", "linear", "non-linear", "mutual"]
-    evaluation: OneOf["once", "delta", "naive"]
+    evaluation: OneOf["once", "delta", "naive", "accumulate"]
     verdicts: tuple[Verdict, ...] = ()
     indexed: bool = False
     keeps_states: bool = False

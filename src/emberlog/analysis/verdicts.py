@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from emberlog.analysis.program import CoreRule, Signature, Verdict
+from emberlog.analysis.program import CoreRule, Match, Signature, Verdict, atoms
 from emberlog.syntax.nodes import Until
-from emberlog.types import Value
+from emberlog.types import FLOAT, Value
 
 _ONE_AT_A_TIME = Lock()  # Z3's terms belong to one thread at a time
 
@@ -39,3 +39,31 @@ def examine(
     setting = Setting(frozenset(members), rules, signatures, facts)
     with _ONE_AT_A_TIME:
         return Recursion(tuple(Examiner(setting).verdicts(until, invents)), bool(setting.carried))
+
+
+def accumulates(
+    members: Iterable[str], rules: Iterable[CoreRule], signatures: Mapping[str, Signature], judged: Recursion
+) -> bool:
+    """May an iteration hand on what its sums change by?
+
+    Both properties of MRA evaluation must be proved of all its aggregates. These are sums of floats, which alone go on
+    changing by less and less; a rule that reads two of them would need the values of both beside their changes.
+    """
+    inside = set(members)
+    if judged.spills or not judged.verdicts or not all(v.holds and v.licence == "mra" for v in judged.verdicts):
+        return False
+    for name in inside:
+        signature = signatures[name]
+        if list(signature.aggregates.values()) != ["sum"]:
+            return False
+        if any(signature.columns[spot].type != FLOAT for spot in signature.aggregates):
+            return False
+    return all(_hands_on_one(rule, inside) for rule in rules)
+
+
+def _hands_on_one(rule: CoreRule, inside: set[str]) -> bool:
+    """Does the rule read one sum of its component at most, as an atom of its own, and name no contributors?"""
+    read = [atom for atom in atoms(rule.body) if atom.predicate in inside]
+    plain = all(any(atom is literal for literal in rule.body) and isinstance(atom, Match) for atom in read)
+    keyed = any(len(aggregate.arguments) > 1 for _, aggregate in rule.aggregates)
+    return len(read) <= 1 and plain and not keyed and rule.limit is None and not rule.order

@@ -52,6 +52,29 @@ def kernels(
     else:
         chosen = code.cases(program, data, quick)
         written = code.table(chosen, target, runs, folder, evaluator, rivals, graphx, _say)
+    _tell(written)
+
+
+@commands.command()
+def mra(
+    data: Annotated[list[str] | None, typer.Option(help="Only this graph: rmat100K, rmat1M, ...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 3,
+    workers: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for tables and figures [out/bench].")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--data-dir", help="Folder for the data [$EMBERLOG_BENCH_DATA or the user's cache].")
+    ] = None,
+) -> None:
+    """What proofs save: changes of aggregates against naive rounds, by the same kernels."""
+    code = _benchmark("mra")
+    target = out or _benchmark("kernels").default_out()
+    chosen = data or (code.QUICK if quick else code.DATA)
+    _tell(code.run(target, runs, folder, chosen, workers, _say))
+
+
+def _tell(written: list[Path]) -> None:
+    """Prints the tables that were written, and where everything is."""
     for path in written:
         if path.suffix == ".md":
             print(path.read_text(encoding="utf-8"))

@@ -103,7 +103,7 @@ class DistributedKernels:
             growing,
             inventing,
             end_of(stratum.until),
-            stratum.evaluation == "naive",
+            stratum.evaluation != "delta",
         )
         done = run_workers(self.session, inputs, worker, size, folder, outputs)
         told = [json.loads(report.summary) for report in done.reports]
@@ -124,7 +124,7 @@ class DistributedKernels:
             return self.sql.frame_of(None if plan is None else as_bag(plan, relation.state), relation.signature)
 
         found = {f"static/{static.name}": engine.frame(self.sql.table(static.name)) for static in program.statics}
-        iterated = stratum.evaluation == "naive"
+        iterated = stratum.evaluation != "delta"
         for relation in stratum.relations:
             found[f"exit/{relation.name}"] = rows(relation.constant if iterated else relation.exit, relation)
             if iterated:

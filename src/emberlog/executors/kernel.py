@@ -115,7 +115,7 @@ def first_rows(
         copied = None if plain is None else copied_rows(plain, fetch)
         return sql.rows(plain, relation.signature) if copied is None else copied
 
-    if stratum.evaluation != "naive":
+    if stratum.evaluation == "delta":
         return {relation.name: rows(relation.exit, relation) for relation in stratum.relations}, None
     starts = {relation.name: rows(relation.start, relation) for relation in stratum.relations}
     return {relation.name: rows(relation.constant, relation) for relation in stratum.relations}, starts
@@ -172,7 +172,7 @@ def end_of(until: Until | None) -> End | None:
 
 def limits_on_rounds(stratum: Stratum) -> tuple[bool, int | None]:
     """May values grow for ever, so that facts bound the rounds? And the bound where facts are no bound."""
-    if stratum.evaluation == "naive" or any(relation.state == "total" for relation in stratum.relations):
+    if stratum.evaluation != "delta" or any(relation.state == "total" for relation in stratum.relations):
         return True, None
     groups = any(relation.state == "extremum" for relation in stratum.relations)
     return stratum.invents and groups, MOST_ROUNDS if stratum.invents and not groups else None

@@ -92,7 +92,12 @@ def _items(plan: ProgramPlan, reports: list[StratumReport], executor: str) -> li
 
 
 def _subtitle(report: StratumReport, executor: str) -> str:
-    how = {"once": "computed once", "delta": "semi-naive rounds", "naive": "naive rounds"}[report.stratum.evaluation]
+    how = {
+        "once": "computed once",
+        "delta": "semi-naive rounds",
+        "naive": "naive rounds",
+        "accumulate": "rounds that hand on changes",
+    }[report.stratum.evaluation]
     words = [f"{report.stratum.shape} recursion"] * bool(report.stratum.shape) + [how]
     if executor == "spark":
         once, rounds = report.physical.exchanges_once, report.physical.exchanges_a_round

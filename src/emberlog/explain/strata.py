@@ -106,14 +106,18 @@ def _evaluation(stratum: Stratum) -> str:
         case "delta":
             licensed = f" (licensed by {licences})" if licences else ""
             return f"semi-naive: each round derives from the rows of the last one, until there are none{licensed}"
+        case "accumulate":
+            licensed = f"licensed by {licences}"
+            return f"accumulates: sums hand on what they change by, until {_end(stratum)} ({licensed})"
         case "naive":
-            ends = "nothing changes"
-            if stratum.until is not None:
-                ends = f"{show(stratum.until)[1:-1]}, or nothing changes"
             why = "its rules have an iteration index" if stratum.indexed else "deltas are not known to be right for it"
-            return f"naive: each round computes a new state from the last one, until {ends}; {why}"
+            return f"naive: each round computes a new state from the last one, until {_end(stratum)}; {why}"
         case _:
             assert_never(stratum.evaluation)
+
+
+def _end(stratum: Stratum) -> str:
+    return "nothing changes" if stratum.until is None else f"{show(stratum.until)[1:-1]}, or nothing changes"
 
 
 def _where(executor: str, sources: Sequence[str]) -> str:
@@ -137,7 +141,8 @@ def _exchanges(physical: PhysicalStratum, executor: str) -> str:
 def _limits(stratum: Stratum) -> str:
     if stratum.evaluation == "once":
         return "none"
-    grows = stratum.invents or stratum.evaluation == "naive" or any(r.state == "total" for r in stratum.relations)
+    iterated = stratum.evaluation in ("naive", "accumulate")
+    grows = stratum.invents or iterated or any(r.state == "total" for r in stratum.relations)
     if not grows:
         return "none: no rule computes values, so the rounds come to an end"
     first, more = default_rounds(0), default_rounds(1) - default_rounds(0)

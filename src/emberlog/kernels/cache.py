@@ -25,6 +25,7 @@ from typing import Any
 from emberlog.kernels.source import Array, Source
 
 _LOCK = Lock()
+_PARTS: list[Any] = []  # what `jit` made
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
 
 
@@ -34,7 +35,9 @@ def jit(function: Callable[..., Any]) -> Any:
         return interpreted(function)
     import numba
 
-    return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    made = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    _PARTS.append(made)
+    return made
 
 
 def interpreted(function: Callable[..., Any]) -> Any:
@@ -91,19 +94,41 @@ def _compiled(text: str, arguments: tuple[Array, ...]) -> Any:
 
     signature = ",".join(f"{array.dtype}{array.dimensions}" for array in arguments)
     name = "k" + hashlib.sha256(f"{text}\n{signature}".encode()).hexdigest()[:24]
-    with locked():
-        path = folder() / f"{name}.py"
-        if not path.exists():
-            scratch = path.with_suffix(f".{os.getpid()}.tmp")
-            scratch.write_text(text, encoding="utf-8")
-            scratch.replace(path)
-        spec = importlib.util.spec_from_file_location(f"emberlog_{name}", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # where what was cached looks for its globals
-        spec.loader.exec_module(module)
-        types = tuple(_type(array) for array in arguments)
+    types = tuple(_type(array) for array in arguments)
+
+    def load() -> Any:
+        module = _module(name, text)
         return numba.njit(types, nogil=True, cache=True, error_model="numpy")(module.run)
+
+    with locked():
+        return _recovered(load, name)
+
+
+def _module(name: str, text: str) -> Any:
+    """The source as a module of the folder."""
+    path = folder() / f"{name}.py"
+    if not path.exists() or path.read_bytes() != text.encode():
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    spec = importlib.util.spec_from_file_location(f"emberlog_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where what was cached looks for its globals
+    spec.loader.exec_module(module)
+    return module
+
+
+def _recovered(load: Callable[[], Any], name: str = "") -> Any:
+    """What `load` gives. A file that cannot be read is as good as none: if it fails, it compiles everything anew."""
+    try:
+        return load()
+    except Exception:
+        for path in folder().rglob(f"{name}.*") if name else ():
+            path.unlink(missing_ok=True)
+        for part in _PARTS:
+            part._cache.flush()
+        return load()
 
 
 def _type(array: Array) -> Any:
@@ -125,6 +150,6 @@ def call(function: Any, *arguments: Any) -> Any:
     types = tuple(numba.typeof(argument) for argument in arguments)
     if (function, types) not in _READY:
         with locked():
-            function.compile(types)
+            _recovered(lambda: function.compile(types))
         _READY.add((function, types))
     return function(*arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from typing import Any, Literal
 
 import numpy as np
@@ -21,12 +22,14 @@ from emberlog.kernels.pivots import Pivots, pivots
 from emberlog.kernels.program import Atom, KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.run import Prepared, State, prepare
-from emberlog.kernels.watch import Watch
+from emberlog.kernels.watch import Failed, Watch
 
 Columns = list[np.ndarray[Any, Any]]
 
 MATRIX_BITS = 1 << 33  # 1 GB
 VALUE_BITS = 64
+HALF = 2**31 - 1
+MOST_CODES = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,9 @@ def evaluate(
     for name, columns in program.unique:
         if not is_unique([arrays[name][spot] for spot in columns], statics[name].num_rows):
             raise Unsuited(f"a contributor has several values in `{name}`")
+    if program.mode == "accumulate" and not all(_within(begin[t.name], first[t.name], t.keys) for t in program.tables):
+        # A group of the start that nothing contributes to is gone after a round: only states know that.
+        program = replaced(program, mode="replace")
     rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
     found = pivots(program) if choices.decompose and program.mode == "delta" else {}
     chosen: Pivots = {table.name: found.get(table.name, ()) for table in program.tables}
@@ -96,21 +102,56 @@ def evaluate(
     composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
     if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()))):
         return _by_rows(composed, encoder, arrays, first, choices, watch)
+    fits = all(_fit_in_half(column) for name in first for column in first[name])
+    try:
+        return evaluate_loops(program, chosen, encoder, arrays, first, begin, rows, choices, watch, end, peers, fits)
+    except Failed:
+        if not fits:
+            raise
+    # A number left 32 bits, perhaps: with 64 it is certain.
+    return evaluate_loops(program, chosen, encoder, arrays, first, begin, rows, choices, watch, end, peers, False)
+
+
+def evaluate_loops(
+    program: KernelProgram,
+    chosen: Pivots,
+    encoder: Encoder,
+    statics: Mapping[str, Columns],
+    exits: Mapping[str, Columns],
+    starts: Mapping[str, Columns],
+    rows: int,
+    choices: Choices,
+    watch: Watch,
+    end: End | None,
+    peers: Exchange | None,
+    narrow: bool,
+) -> Evaluated:
+    """By loops over facts; `narrow` tries integers in 32 bits."""
+    apart = peers is not None and peers.size > 1
     prepared = prepare(
         program,
         chosen,
         encoder,
-        arrays,
+        statics,
         rows,
         force_hash=choices.storage == "hash",
-        ordered=choices.ordered,
+        # Workers that swap facts find what they have for others in lists.
+        ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
         workers=choices.workers,
+        narrow_values=narrow,
     )
     if program.mode != "delta":
-        return _iterated(prepared, encoder, first, begin, end, watch)
+        return _iterated(prepared, encoder, exits, starts, end, watch)
     if any(chosen.values()):
-        return _by_pivots(prepared, encoder, first, choices, watch)
-    return _by_rounds(prepared, encoder, first, choices, watch, peers)
+        return _by_pivots(prepared, encoder, exits, choices, watch)
+    return _by_rounds(prepared, encoder, exits, choices, watch, peers)
+
+
+def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
+    """Do these numbers fit in 32 bits, with room for the worst one?"""
+    if column.dtype != np.int64 or not len(column):
+        return True
+    return bool(-HALF < column.min() and column.max() < HALF)
 
 
 # --- the ways --------------------------------------------------------------------------------------------------------
@@ -145,11 +186,10 @@ def _by_rows(
         workers=choices.workers,
     )
     names = [table.name for table in encoder.program.tables]
-    delta = sum(len(columns[0]) for columns in exits.values())
     try:
-        while delta:
+        # The first step takes up the exit rows.
+        while delta := run.step():
             watch.rounds([delta], sum(run.facts(name) for name in names))
-            delta = run.step()
         watch.rounds([0], sum(run.facts(name) for name in names))
     finally:
         run.close()
@@ -230,6 +270,27 @@ def _iterated(
         converged=done.converged,
         pieces=lambda name: iter([done.columns(name)]),
     )
+
+
+def _within(start: Columns, constants: Columns, keys: Sequence[int]) -> bool:
+    """Is every group of the start among those of the constants?"""
+    if not len(start[0]) or not len(constants[0]):
+        return not len(start[0])
+    ours, theirs = np.zeros(len(start[0]), np.int64), np.zeros(len(constants[0]), np.int64)
+    slots = 1
+    for key in keys:
+        low = int(min(start[key].min(), constants[key].min()))
+        size = int(max(start[key].max(), constants[key].max())) - low + 1
+        slots *= size
+        if slots > MOST_CODES:
+            return False
+        ours = ours * size + (start[key].astype(np.int64) - low)
+        theirs = theirs * size + (constants[key].astype(np.int64) - low)
+    if slots > MATRIX_BITS // 64:
+        return bool(np.isin(ours, theirs).all())
+    there = np.zeros(slots, bool)
+    there[theirs] = True
+    return bool(there[ours].all())
 
 
 def _storages(prepared: Prepared) -> str:

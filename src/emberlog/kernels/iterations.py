@@ -2,7 +2,8 @@
 
 Where a proof allows it, sums accumulate (MRA): a group's value is what came so far, beside it is what has come and not
 been handed on. The first change is what the first round would change of the start. Taking up a group adds its change
-to its value and hands multiples of it on, in whatever order. The end is reached when what waits is below the bound.
+to its value and hands multiples of it on, in whatever order: those first that bring most (`sums`). The end is reached
+when what waits is below the bound.
 
 Other iterations replace their state: a round computes all groups from those of the last one.
 """
@@ -18,8 +19,10 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.rounds import waiting
 from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
-from emberlog.kernels.runtime import compared, pending_norm
+from emberlog.kernels.runtime import compared, pending
 from emberlog.kernels.watch import Watch
+
+ONLY_NEW = 1e300  # no change is so large
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,15 @@ class Iterated:
 def accumulate(
     prepared: Prepared, constants: Mapping[str, Arrays], starts: Mapping[str, Arrays], end: End | None, watch: Watch
 ) -> Iterated:
-    """Sums that hand on their changes."""
+    """Sums that hand on their changes. Every group of the start must have a constant."""
     state = State(prepared)
     deltas = np.zeros(1, np.int64)
     single: dict[str, Any] = {"rank": np.uint64(0), "size": np.uint64(1), "deltas": deltas}
     derivations = 0
 
-    def step() -> None:
+    def step(share: float) -> None:
         nonlocal derivations
-        state.call(most=1, budget=1 << 62, **single)
+        state.call(most=1, budget=1 << 62, share=share, **single)
         derivations += state.figure("work")
         if state.figure("fail"):
             watch.failed(state.figure("fail"))
@@ -76,34 +79,55 @@ def accumulate(
     if any(len(columns[0]) for columns in starts.values()):
         for name, columns in starts.items():
             state.put(name, columns)
-        bound = state.arrays.get("bound")
-        if bound is not None:
-            bound[0] = 0.0
-        step()
+        step(0.0)
         for name, columns in starts.items():
             value = prepared.layouts[name].table.value
             state.put(name, [-c if i == value else c for i, c in enumerate(columns)])
     for name, columns in constants.items():
         state.put(name, columns)
-    residual = None
     while True:
-        residual = _pending(state, end)
-        if end is not None and end.reached(residual):
-            return Iterated(state, derivations, residual, True)
+        waits = _pending(state)
+        residual = waits.largest if end is not None and end.function == "max" else waits.total
+        if not np.isfinite(residual):
+            watch.failed(1)
         if not waiting(state):
             return Iterated(state, derivations, residual if end is not None else None, False)
-        step()
+        small = end is not None and end.reached(residual)
+        if small and not waits.new:
+            return Iterated(state, derivations, residual, True)
+        # Groups come to be by contributions of whatever size: at the end those that are new still hand theirs on.
+        step(ONLY_NEW if small else (prepared.width or 0.0) * waits.mean)
         watch.rounds([int(deltas[0])], sum(state.count(name) for name in prepared.tables))
 
 
-def _pending(state: State, end: End | None) -> float:
-    """The size of what has not been handed on."""
-    if end is None:
-        return 0.0
-    sizes = [
-        call(pending_norm, state.arrays[f"{t}_del"], end.function == "max") for t in state.prepared.tables.values()
-    ]
-    return float(max(sizes) if end.function == "max" else sum(sizes))
+@dataclass
+class _Pending:
+    """What all sums have to hand on."""
+
+    total: float = 0.0
+    largest: float = 0.0
+    new: int = 0
+    handed: float = 0.0
+    work: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """How large the changes are that follow from those that wait."""
+        return self.handed / self.work if self.work else 0.0
+
+
+def _pending(state: State) -> _Pending:
+    found = _Pending()
+    for t in state.prepared.tables.values():
+        arrays = state.arrays
+        columns = (arrays[f"{t}_{name}"] for name in ("del", "seen", "cost", "need"))
+        total, largest, new, handed, work = call(pending, *columns)
+        found.total += total
+        found.largest = max(found.largest, largest)
+        found.new += new
+        found.handed += handed
+        found.work += work
+    return found
 
 
 def replace(
@@ -150,7 +174,7 @@ def _folded(state: State, name: str, columns: Arrays) -> tuple[np.ndarray[Any, A
     layout = state.prepared.layouts[name]
     value = layout.table.value
     assert value is not None
-    slots = state.slots(name, [columns[key] for key in layout.keys])
+    slots = state.slots(name, [columns[key] for key in layout.keys], len(columns[0]))
     found, places = np.unique(slots, return_inverse=True)
     values = columns[value]
     match layout.table.fold:

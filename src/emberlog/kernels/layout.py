@@ -32,10 +32,22 @@ class TableLayout:
     chains: tuple[int, ...] = ()
     counted: bool = False  # a sum reads it: facts count when they are taken up, not before
     small: bool = False  # a byte for each slot fits in the nearest cache
+    narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
 
     @property
     def value_kind(self) -> Kind | None:
         return None if self.table.value is None else self.table.kinds[self.table.value]
+
+    @property
+    def dtype(self) -> str:
+        """The type of the values as they are stored."""
+        match self.value_kind:
+            case Id():
+                return "int32"
+            case "float":
+                return "float64"
+            case _:
+                return "int32" if self.narrow else "int64"
 
 
 def layouts(

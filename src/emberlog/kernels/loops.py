@@ -10,7 +10,7 @@ from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.nests import Nest, Step
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Check, Id, KernelProgram, Let
-from emberlog.kernels.source import EACH, FAR, HEADER, KNOWN, LISTED, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple, value_dtype
+from emberlog.kernels.source import EACH, HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple
 from emberlog.syntax.nodes import Variable
 
 # Places in `counts`, after three for each table.
@@ -51,14 +51,12 @@ class Loops(Emitter):
             self.use(f"{t}_k", "int64", 2)
         if table.fold != "set":
             self.use(f"{t}_seen", "uint8")
-            self.use(f"{t}_val", value_dtype(layout.value_kind))
+            self.use(f"{t}_val", layout.dtype)
             self.use(f"{t}_q", "uint32")
             self.use(f"{t}_r", "uint32")
-            self.use(f"{t}_worst", value_dtype(layout.value_kind), 0)
+            self.use(f"{t}_worst", layout.dtype, 0)
         if table.fold == "sum":
-            self.use(f"{t}_del", value_dtype(layout.value_kind))
-        if self.is_ordered(layout):
-            self.use(f"{t}_far", "uint32")
+            self.use(f"{t}_del", layout.dtype)
         for chain in layout.chains:
             self.use(f"{t}_x{chain}", "uint32")
             self.use(f"{t}_y{chain}", "uint32")
@@ -86,32 +84,20 @@ class Loops(Emitter):
         out = self.out
         most, budget, deltas = self.use("most", "int64", 0), self.use("budget", "int64", 0), self.use("deltas", "int64")
         out.line("rounds = 0")
-        ordered = self.ordered()
-        if ordered is not None:
-            out.line(f"edge, far, listed = {self.use('bound', value_dtype(ordered.value_kind))}[0], held[0], held[1]")
-            self.use("held", "int64")
         with out.block(f"while rounds < {most} and fail == 0 and work < {budget}:"):
             with out.block(f"if {self.all_waiting()} == 0:"):
                 out.line("break")
             out.line("took = 0")
             for layout in self.layouts.values():
                 self.take_round(layout)
-            if ordered is not None:
-                self.advance(ordered)
-            with out.block("if took > 0:"):
-                out.line(f"{deltas}[rounds] = took")
-                out.line("rounds += 1")
-        if ordered is not None:
-            out.line("bound[0], held[0], held[1] = edge, far, listed")
+            with out.block("if took == 0:"):
+                out.line("break")
+            out.line(f"{deltas}[rounds] = took")
+            out.line("rounds += 1")
 
     def all_waiting(self) -> str:
-        """How many facts wait, those beyond the edge too."""
-        parts = [self.waiting(layout) for layout in self.layouts.values()]
-        return " + ".join([*parts, "far"] if self.ordered() is not None else parts)
-
-    def ordered(self) -> TableLayout | None:
-        """The table whose facts are taken up in an order, if there is one."""
-        return next((layout for layout in self.layouts.values() if self.is_ordered(layout)), None)
+        """How many facts wait."""
+        return " + ".join(self.waiting(layout) for layout in self.layouts.values())
 
     def waiting(self, layout: TableLayout) -> str:
         t = self.tables[layout.table.name]
@@ -192,65 +178,6 @@ class Loops(Emitter):
             return "np.uint64(0)"
         return "np.uint64(s) % size" if layout.storage == "dense" else f"np.uint64({t}_k[s, 0]) % size"
 
-    def advance(self, layout: TableLayout) -> None:
-        """When nothing waits within the edge, it moves on to the best of what lies beyond."""
-        t, out = self.tables[layout.table.name], self.out
-        width = self.use("width", value_dtype(layout.value_kind), 0)
-        what, better, within = f"{t}_val[s]", "<", "<="
-        if layout.table.fold == "sum":
-            what, better, within = f"abs({t}_del[s])", ">", ">="
-
-        def moved() -> None:
-            if layout.table.fold == "sum":
-                out.line(f"edge = best * {width}")
-            else:
-                out.line(f"edge = best + {width} if best < {t}_worst - {width} else best")
-
-        def each(body: Callable[[], None]) -> None:
-            with out.block("for q in range(words.size):"):
-                with out.block(f"if words[np.uint64(q)] & np.uint64({FAR * EACH:#x}) == 0:"):
-                    out.line("continue")
-                with out.block("for slot in range(np.uint64(q) << np.uint64(3), (np.uint64(q) << np.uint64(3)) + np.uint64(8)):"):
-                    out.line("s = np.uint32(slot)")
-                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
-                        body()
-
-        def best() -> None:
-            with out.block(f"if {what} {better} best:"):
-                out.line(f"best = {what}")
-
-        def take_in() -> None:
-            with out.block(f"if {what} {within} edge:"):
-                out.line(f"{t}_seen[s] = ({t}_seen[s] | np.uint8({QUEUED})) & np.uint8({255 - FAR})")
-                out.line(f"{t}_r[{t}_next] = s")
-                out.line(f"{t}_next += 1")
-                out.line("far -= 1")
-
-        with out.block(f"if {t}_next == 0 and far > 0:"):
-            out.line(f"best = {'0.0' if layout.table.fold == 'sum' else f'{t}_worst'}")
-            with out.block(f"if far * {SWEEP} > {t}_seen.size:"):
-                out.line(f"words = {t}_seen.view(np.uint64)")
-                each(best)
-                moved()
-                each(take_in)
-            with out.block("else:"):
-                with out.block("for q in range(listed):"):
-                    out.line(f"s = {t}_far[q]")
-                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
-                        best()
-                moved()
-                out.line("kept = 0")
-                with out.block("for q in range(listed):"):
-                    out.line(f"s = {t}_far[q]")
-                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
-                        take_in()
-                    with out.block(f"if {t}_seen[s] & {FAR} != 0:"):
-                        out.line(f"{t}_far[kept] = s")
-                        out.line("kept += 1")
-                    with out.block("else:"):
-                        out.line(f"{t}_seen[s] = {t}_seen[s] & np.uint8({255 - LISTED})")
-                out.line("listed = kept")
-
     def take(self, layout: TableLayout, slot: str) -> None:
         """One fact: into the indexes of its table, then into every nest that starts there."""
         t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
@@ -267,13 +194,12 @@ class Loops(Emitter):
             out.line(f"{t}_val[{slot}] = {t}_now")
             value = f"{t}_now"
         elif fold != "set":
-            out.line(f"{t}_now = {t}_val[{slot}]")
+            out.line(f"{t}_now = {f'np.int64({t}_val[{slot}])' if layout.narrow else f'{t}_val[{slot}]'}")
             value = f"{t}_now"
         columns = self.columns(layout, slot)
         if fold != "set":
             out.line(f"{t}_first = {t}_seen[{slot}] & {TAKEN} == 0")
-            kept = f"{t}_seen[{slot}] & np.uint8({LISTED}) | " if self.is_ordered(layout) else ""
-            out.line(f"{t}_seen[{slot}] = {kept}np.uint8({KNOWN | TAKEN})")
+            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
         elif layout.storage == "dense" and (layout.counted or not self.pivoted):
             out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
         self.link(layout, slot, columns)
@@ -405,10 +331,7 @@ class Loops(Emitter):
             with out.block("if phase == 0:"):
                 with out.block("if work > budget:"):
                     out.line("break")
-                ordered = self.ordered()
-                if ordered is not None:
-                    first = self.use("bound", value_dtype(ordered.value_kind))
-                    out.line(f"edge, far, listed = {first}[0], 0, 0")
+                self.begin_pivot()
                 for layout in self.layouts.values():
                     self.seed(layout)
                 self.fixpoint()
@@ -427,6 +350,9 @@ class Loops(Emitter):
             out.line(f"{written}[{i}] = {t}_out")
         del outs
 
+    def begin_pivot(self) -> None:
+        """What stands before the first fact of a pivot."""
+
     def seed(self, layout: TableLayout) -> None:
         """The exit rows of this pivot."""
         t, out, table = self.tables[layout.table.name], self.out, layout.table
@@ -438,13 +364,13 @@ class Loops(Emitter):
                 keys.append(f"{self.use(f'{t}_e{key}', dtype)}[r]")
             value = None
             if table.value is not None:
-                value = f"{self.use(f'{t}_ev', value_dtype(layout.value_kind))}[r]"
+                value = f"{self.use(f'{t}_ev', layout.dtype)}[r]"
                 out.line(f"x0 = {value}")
                 value = "x0"
             self.put(layout, keys, value)
 
     def fixpoint(self) -> None:
-        out, ordered = self.out, self.ordered()
+        out = self.out
         out.line("depth = 0")
         out.line(f"delta = {self.all_waiting()}")
         with out.block("while delta > 0 and fail == 0:"):
@@ -453,8 +379,6 @@ class Loops(Emitter):
                     self.take_pivoted(layout)
                 else:
                     self.take_round(layout)
-            if ordered is not None:
-                self.advance(ordered)
             out.line("depth += 1")
             with out.block(f"if depth > {self.use('most', 'int64', 0)}:"):
                 out.line("fail = 2")
@@ -491,7 +415,7 @@ class Loops(Emitter):
                     dtype = "uint32" if layout.domains[i] is not None else "int64"
                     out.line(f"{self.use(f'{t}_w{key}', dtype)}[{t}_out + q] = {columns[key]}")
                 if table.value is not None:
-                    kept = self.use(f"{t}_wv", value_dtype(layout.value_kind))
+                    kept = self.use(f"{t}_wv", layout.dtype)
                     source = f"{t}_val[s]" if table.fold != "sum" else f"{t}_val[s] + {t}_del[s]"
                     out.line(f"{kept}[{t}_out + q] = {source}")
             if layout.storage == "dense":
@@ -523,7 +447,7 @@ class States(Loops):
             self.use(f"{t}_h", "int32")
             self.use(f"{t}_k", "int64", 2)
         for name in ("val", "nxt"):
-            self.use(f"{t}_{name}", value_dtype(layout.value_kind))
+            self.use(f"{t}_{name}", layout.dtype)
         for name in ("seen", "new"):
             self.use(f"{t}_{name}", "uint8")
 

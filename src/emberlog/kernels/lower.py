@@ -150,7 +150,7 @@ class _Lowering:
         return replace(program, unique=tuple(_contributors(program)), mode=self._mode(program))
 
     def _mode(self, program: KernelProgram) -> OneOf["delta", "accumulate", "replace"]:
-        """Iterations of float sums that are proved linear accumulate; others replace their state."""
+        """Iterations that may accumulate do, where the loops see that too; others replace their state."""
         if program.mode == "delta":
             return "delta"
         recursive = [[a for a in _atoms(rule) if a.relation in self.inside] for rule in program.rules]
@@ -158,11 +158,8 @@ class _Lowering:
             raise _Unfit("a rule of an iteration reads the last state twice")
         if any(rule.contributor is not None for rule in program.rules):
             raise _Unfit("a sum of an iteration names its contributors")
-        proved = self.stratum.indexed and bool(self.stratum.verdicts) and all(v.holds for v in self.stratum.verdicts)
-        sums = all(table.fold == "sum" and table.kinds[table.value or 0] == "float" for table in program.tables)
-        if not (proved and sums and all(is_multiple(rule, program) for rule in program.rules)):
-            return "replace"
-        return "accumulate"
+        proved = self.stratum.evaluation == "accumulate"
+        return "accumulate" if proved and all(is_multiple(rule, program) for rule in program.rules) else "replace"
 
     def _check_rule(self, rule: KernelRule, program: KernelProgram) -> None:
         head = program.table(rule.head)

@@ -56,9 +56,6 @@ class Masks(Loops):
         for name in ("log", "q", "r"):
             self.use(f"{t}_{name}", "uint32")
 
-    def is_ordered(self, layout: TableLayout) -> bool:
-        return False
-
     def load(self) -> None:
         for t in self.tables.values():
             self.out.line(f"{t}_count, {t}_next = 0, 0")

@@ -17,7 +17,6 @@ import numpy as np
 from emberlog.kernels.indexes import by_key
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.run import Arrays, Prepared, State
-from emberlog.kernels.source import value_dtype
 from emberlog.kernels.watch import Watch
 
 ROOM = 1 << 21  # rows of a piece of output
@@ -162,7 +161,7 @@ class _Output:
     def _allocate(self, t: str, layout: TableLayout) -> None:
         for position, name in self.names[t].items():
             if position == layout.table.value:
-                dtype = value_dtype(layout.value_kind)
+                dtype = layout.dtype
             else:
                 dtype = "uint32" if layout.domains[layout.keys.index(position)] is not None else "int64"
             self.arrays[name] = np.empty(self.room if self.keep else 1, dtype)
@@ -214,7 +213,7 @@ def grouped_exits(
         layout = prepared.layouts[name]
         columns = {f"{t}_e{key}": exits[name][key] for key in layout.keys}
         if layout.table.value is not None:
-            columns[f"{t}_ev"] = exits[name][layout.table.value].astype(value_dtype(layout.value_kind), copy=False)
+            columns[f"{t}_ev"] = exits[name][layout.table.value].astype(layout.dtype, copy=False)
         offsets, found = by_key(keys, len(values[0]), list(columns.values()))
         arrays[f"{t}_eo"] = offsets.astype(np.int64)
         arrays |= dict(zip(columns, found, strict=True))

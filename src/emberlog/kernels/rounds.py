@@ -71,11 +71,16 @@ def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch) -> 
 
 def waiting(state: State) -> int:
     """How many facts wait to be taken up."""
-    total = int(state.arrays["held"][0]) if "held" in state.arrays else 0
+    total = held(state)
     for name, t in state.prepared.tables.items():
         count, taken, following = (int(n) for n in state.counts[3 * int(t[1:]) :][:3])
         total += count - taken if state.prepared.layouts[name].table.fold == "set" else following
     return total
+
+
+def held(state: State) -> int:
+    """How many facts wait in no list, but in buckets."""
+    return int(state.arrays["held"][1]) if "held" in state.arrays else 0
 
 
 def run_together(prepared: Prepared, exits: Mapping[str, Arrays], workers: int, watch: Watch) -> Rounds:
@@ -221,5 +226,5 @@ def inbox(state: State, arrays: list[np.ndarray[Any, Any]]) -> None:
             values, rest = rest[0], rest[1:]
         if len(keys[0]):
             before = state.count(name)
-            slots = keys[0] if layout.storage == "dense" else state.slots(name, keys)
+            slots = keys[0] if layout.storage == "dense" else state.slots(name, keys, len(keys[0]))
             state.put_slots(name, slots, values, before)

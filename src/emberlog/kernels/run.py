@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from emberlog.kernels import loops
+from emberlog.kernels.buckets import RING, Buckets, is_bucketed
 from emberlog.kernels.cache import call, compiled
-from emberlog.kernels.encode import Encoder, Unsuited
+from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import build, narrowed, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.domains import variables_of
@@ -19,14 +20,15 @@ from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
-from emberlog.kernels.source import Key, Source, value_dtype
+from emberlog.kernels.source import Key, Source
+from emberlog.kernels.sums import PART, Sums
+from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 FIRST_SLOTS = 1 << 10
-LARGE = 0.1  # of the changes of sums those go first that are at least this part of the largest
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class Prepared:
     masked: bool = False  # many pivots at once
 
     @property
+    def narrow(self) -> bool:
+        return any(layout.narrow for layout in self.layouts.values())
+
+    @property
     def tables(self) -> dict[str, str]:
         return {table.name: f"t{i}" for i, table in enumerate(self.program.tables)}
 
@@ -57,6 +63,7 @@ def prepare(
     force_hash: bool = False,
     ordered: bool = True,
     workers: int = 1,
+    narrow_values: bool = False,
 ) -> Prepared:
     """Compiles the loops and builds the indexes."""
     planned = nests(program, pivots)
@@ -69,7 +76,11 @@ def prepare(
     )
     reading = {key: _needed(key, planned) for key in orders}
     pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, columns[n], spots)) is not None}
-    writer = _writer(program, pivots, made, planned)(program, pivots, planned, made, narrow, sparse, pairs)
+    width = bucket_width(program, columns, encoder.sizes) if ordered else None
+    writing = _writer(program, pivots, made, planned, width is not None)
+    if narrow_values and writing is Buckets:
+        made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
+    writer = writing(program, pivots, planned, made, narrow, sparse, pairs)
     source, names = writer.source(), writer.indexes
     shared: dict[str, Any] = {"tolerance": TOLERANCE}
     for i, (kind, value) in enumerate(source.constants):
@@ -88,7 +99,6 @@ def prepare(
             if domain is not None:
                 shared[f"t{i}_n{spot}"] = np.uint64(encoder.sizes[domain])
         shared[f"t{i}_worst"] = worst(layout)
-    width = bucket_width(program, columns, encoder.sizes) if ordered else None
     masked = isinstance(writer, Masks)
     return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, masked)
 
@@ -100,11 +110,15 @@ def _needed(key: Key, planned: tuple[Nest, ...]) -> set[int]:
 
 
 def _writer(
-    program: KernelProgram, pivots: Pivots, made: dict[str, TableLayout], planned: tuple[Nest, ...]
+    program: KernelProgram, pivots: Pivots, made: dict[str, TableLayout], planned: tuple[Nest, ...], ordered: bool
 ) -> type[loops.Loops]:
     """What writes the loops of this program."""
     if program.mode == "replace":
         return loops.States
+    if program.mode == "accumulate":
+        return Sums
+    if ordered and is_bucketed(program, list(made.values()), planned):
+        return Buckets
     return Masks if any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops
 
 
@@ -115,7 +129,7 @@ def bucket_width(program: KernelProgram, statics: Mapping[str, Arrays], sizes: M
     what is derived is replaced later; narrower, and rounds do too little.
     """
     if program.mode == "accumulate":
-        return LARGE
+        return PART
     for rule in program.rules:
         added = {name for goal in rule.body if isinstance(goal, Let) for name in variables_of(goal.term)}
         for goal in rule.body:
@@ -134,7 +148,7 @@ def bucket_width(program: KernelProgram, statics: Mapping[str, Arrays], sizes: M
 
 def worst(layout: TableLayout) -> Any:
     """What a slot holds before its first value."""
-    dtype = np.dtype(value_dtype(layout.value_kind))
+    dtype = np.dtype(layout.dtype)
     match layout.table.fold:
         case "min":
             return dtype.type(np.inf) if dtype.kind == "f" else np.iinfo(dtype).max
@@ -144,13 +158,10 @@ def worst(layout: TableLayout) -> Any:
             return dtype.type(0)
 
 
-def first_bound(prepared: Prepared, dtype: str) -> float:
-    """What is taken up in the first round: nothing, so that the bound is set by what waits; all where there is no
-    order."""
-    last = np.inf if dtype == "float64" else np.iinfo(dtype).max
-    if prepared.program.mode == "accumulate":
-        return 0.0 if prepared.width is None else np.inf
-    return last if prepared.width is None else (-np.inf if dtype == "float64" else np.iinfo(dtype).min)
+def narrowing(prepared: Prepared, dtype: str) -> Any:
+    """From a value to its bucket: how far it is shifted, or what it is multiplied with."""
+    width = prepared.width or 1.0
+    return 1.0 / max(width, 1e-300) if dtype == "float64" else max(round(np.log2(max(width, 1.0))), 0)
 
 
 class State:
@@ -161,10 +172,9 @@ class State:
         self.arrays: dict[str, Any] = dict(prepared.shared)
         self.counts = np.zeros(3 * len(prepared.tables) + len(loops.COUNTS), np.int64)
         self.derivations = 0
-        dtype = next((array.dtype for array in prepared.source.arguments if array.name == "bound"), None)
-        if dtype is not None:
-            self.arrays["bound"] = np.array([first_bound(prepared, dtype)], dtype)
-            self.arrays["width"] = np.dtype(dtype).type(prepared.width or 0)
+        if any(array.name == "narrowing" for array in prepared.source.arguments):
+            dtype = next(array.dtype for array in prepared.source.arguments if array.name == "origin")
+            self.arrays |= {"origin": np.dtype(dtype).type(0), "narrowing": narrowing(prepared, dtype)}
             self.arrays["held"] = np.zeros(2, np.int64)
         for name, t in prepared.tables.items():
             self._allocate(t, prepared.layouts[name])
@@ -194,17 +204,23 @@ class State:
             for name, dtype in (("seen", "uint8"), ("new", "uint8")):
                 arrays[f"{t}_{name}"] = np.zeros(slots, dtype)
             for name in ("val", "nxt"):
-                arrays[f"{t}_{name}"] = np.zeros(slots, value_dtype(layout.value_kind))
+                arrays[f"{t}_{name}"] = np.zeros(slots, layout.dtype)
             return
         if layout.table.fold != "set":
-            arrays[f"{t}_val"] = np.full(slots, worst(layout), value_dtype(layout.value_kind))
+            arrays[f"{t}_val"] = np.full(slots, worst(layout), layout.dtype)
             # A sweep may find a slot waiting again behind it: each may stand in the list twice.
             arrays[f"{t}_q"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
             arrays[f"{t}_r"] = np.empty(2 * slots + 1 if dense else 2 * slots, np.uint32)
-        if any(array.name == f"{t}_far" for array in self.prepared.source.arguments):
-            arrays[f"{t}_far"] = np.empty(slots, np.uint32)
+        if self.prepared.program.mode == "accumulate":
+            arrays[f"{t}_cost"] = np.zeros(slots, np.uint32)
+            arrays[f"{t}_need"] = np.zeros(slots, np.float64)
+        if "narrowing" in arrays:
+            words = (slots + 63) // 64
+            arrays[f"{t}_b"] = np.zeros((RING, words), np.uint64)
+            arrays[f"{t}_w"] = np.zeros((RING, (words + 63) // 64), np.uint64)
+            arrays[f"{t}_in"] = np.zeros(RING, np.int64)
         if layout.table.fold == "sum":
-            arrays[f"{t}_del"] = np.zeros(slots, value_dtype(layout.value_kind))
+            arrays[f"{t}_del"] = np.zeros(slots, layout.dtype)
         for chain in layout.chains:
             kind = layout.table.kinds[chain]
             assert isinstance(kind, Id)
@@ -232,23 +248,23 @@ class State:
 
     # --- exit rows -----------------------------------------------------------------------------------------------
 
-    def slots(self, name: str, keys: Arrays) -> np.ndarray[Any, Any]:
-        """The slots of these keys, which are made where they are not there yet."""
+    def slots(self, name: str, keys: Arrays, rows: int) -> np.ndarray[Any, Any]:
+        """The slots of the keys of so many rows; they are made where they are not there yet."""
         t, layout = self.prepared.tables[name], self.prepared.layouts[name]
         spot = 3 * list(self.prepared.tables).index(name)
         if layout.storage == "dense" and len(keys) == 1:
             return keys[0]
         if layout.storage == "dense":
-            found = np.zeros(len(keys[0]) if keys else 1, np.uint64)
+            found = np.zeros(rows, np.uint64)
             for key, domain in zip(keys, layout.domains, strict=True):
                 assert domain is not None
                 found = found * np.uint64(self.prepared.sizes[domain]) + key
             return found.astype(np.uint32)
-        rows = np.ascontiguousarray(np.stack([key.astype(np.int64) for key in keys], axis=1))
-        self._reserve(t, layout, int(self.counts[spot]) + len(rows))
-        slots = np.empty(len(rows), np.uint32)
+        wide = np.ascontiguousarray(np.stack([key.astype(np.int64) for key in keys], axis=1))
+        self._reserve(t, layout, int(self.counts[spot]) + rows)
+        slots = np.empty(rows, np.uint32)
         self.counts[spot] = call(
-            insert_rows, self.arrays[f"{t}_h"], self.arrays[f"{t}_k"], int(self.counts[spot]), rows, slots
+            insert_rows, self.arrays[f"{t}_h"], self.arrays[f"{t}_k"], int(self.counts[spot]), wide, slots
         )
         return slots
 
@@ -257,7 +273,7 @@ class State:
         count = int(self.counts[3 * int(t[1:])])
         while len(arrays[f"{t}_k"]) <= rows:
             arrays[f"{t}_k"] = call(grown_rows, arrays[f"{t}_k"])
-            parts = ("seen", "new", "nxt", "q", "r", "del", *(f"y{c}" for c in layout.chains))
+            parts = ("seen", "new", "nxt", "q", "r", "del", "cost", "need", *(f"y{c}" for c in layout.chains))
             for name in (f"{t}_{part}" for part in parts):
                 if name in arrays:
                     arrays[name] = call(grown, arrays[name], 0)
@@ -271,7 +287,7 @@ class State:
         layout = self.prepared.layouts[name]
         if len(columns[0]) if columns else 1:
             before = self.count(name)
-            slots = self.slots(name, [columns[key] for key in layout.keys])
+            slots = self.slots(name, [columns[key] for key in layout.keys], len(columns[0]))
             value = layout.table.value
             self.put_slots(name, slots, None if value is None else columns[value], before)
 
@@ -289,7 +305,7 @@ class State:
         if layout.table.fold == "sum":
             state = (arrays[f"{t}_del"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
             if call(put_sum, *state, slots, values, np.inf if values.dtype.kind == "f" else INT64_MAX):
-                raise Unsuited("a sum that leaves 64 bits")
+                raise Failed
         else:
             state = (arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
             call(put_best, *state, slots, values, layout.table.fold == "min")

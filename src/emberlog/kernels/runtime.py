@@ -317,16 +317,20 @@ def outgoing(waiting: Any, following: Any, seen: Any, rank: Any, size: Any, own:
 
 
 @jit
-def pending_norm(pending: Any, largest: Any) -> Any:
-    """The size of all changes that wait: their sum, or the largest."""
-    total = 0.0
-    for slot in range(pending.size):
-        size = abs(float(pending[slot]))
-        if largest:
-            total = max(total, size)
-        else:
-            total += size
-    return total
+def pending(waits: Any, seen: Any, cost: Any, need: Any) -> Any:
+    """What sums have to hand on: the sum and the largest of all changes, how many groups are new, and of the groups
+    that wait and are not new what others would get of them and how many derivations that would take."""
+    total, largest, new, handed, work = 0.0, 0.0, 0, 0.0, 0.0
+    for slot in range(waits.size):
+        change = abs(waits[slot])
+        total += change
+        largest = max(largest, change)
+        if seen[slot] & 2 != 0:
+            new += seen[slot] & 4 == 0
+            if need[slot] != 0.0:
+                handed += cost[slot] * change / need[slot]
+                work += cost[slot]
+    return total, largest, new, handed, work
 
 
 @jit
@@ -354,6 +358,12 @@ def ones(word: Any) -> Any:
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@jit
+def trailing(word: Any) -> Any:
+    """The place of the lowest bit of a word that is set."""
+    return ones((word & (~word + np.uint64(1))) - np.uint64(1))
 
 
 @jit

@@ -22,13 +22,13 @@ from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Check, Id, KernelProgram, Kind, Let
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
-# Bits of `seen`. Facts beyond the edge of what is taken up now are `far`, and in the list of such facts.
-KNOWN, QUEUED, TAKEN, FAR, LISTED = 1, 2, 4, 8, 16
+# Bits of `seen`.
+KNOWN, QUEUED, TAKEN = 1, 2, 4
 EACH = 0x0101010101010101  # times a bit: that bit of each of eight flags
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
-from emberlog.kernels.runtime import jump, remainder
+from emberlog.kernels.runtime import jump, remainder, trailing
 
 U1 = np.uint32(1)
 ONE = np.uint8(1)
@@ -78,16 +78,6 @@ class Writer:
     def fresh(self, prefix: str = "x") -> str:
         self.count += 1
         return f"{prefix}{self.count}"
-
-
-def value_dtype(kind: Kind | None) -> str:
-    match kind:
-        case Id():
-            return "int32"
-        case "float":
-            return "float64"
-        case _:
-            return "int64"
 
 
 def column_dtype(kind: Kind, narrow: bool) -> str:
@@ -323,7 +313,7 @@ class Emitter:
             in_order = table.fold == "set" and (layout.storage == "hash" or self.pivoted)
             with self.out.block(f"for {position} in range({t}_{'taken' if in_order else 'count'}):"):
                 self.out.line(f"{slot} = {self.logged(layout, t, position)}")
-                with self.out.block("if True:" if in_order else f"if {t}_seen[{slot}] >= {TAKEN}:"):
+                with self.out.block("if True:" if in_order else f"if {t}_seen[{slot}] & {TAKEN} != 0:"):
                     self.visited(walk, slot, known, rest, nest, env, done)
             return
         heads = self.use(f"{t}_x{chain}", "uint32")
@@ -458,10 +448,10 @@ class Emitter:
             # The first value of each slot is the worst number: a value that is as bad, or not a number, is no value.
             with out.block(f"if not ({value} {sign} {t}_worst):"):
                 out.line("fail = 1")
-            self.use(f"{t}_worst", value_dtype(layout.value_kind), 0)
+            self.use(f"{t}_worst", layout.dtype, 0)
         with out.block(f"if {value} {sign} {t}_val[{slot}]:"):
             out.line(f"{t}_val[{slot}] = {value}")
-            self.queue(layout, t, slot, beyond=f"{value} > edge" if self.is_ordered(layout) else None)
+            self.queue(layout, t, slot)
 
     def put_dense(self, layout: TableLayout, t: str, slot: str) -> None:
         out = self.out
@@ -499,31 +489,16 @@ class Emitter:
             names.append(f"{t}_del")
         return names
 
-    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None, beyond: str | None = None) -> None:
+    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None) -> None:
         """The group of a slot waits for the next round, unless it does so already. With `hold` only a group that is new,
-        or for which this holds, waits. One that is `beyond` the edge waits for the edge to move."""
+        or for which this holds, waits."""
         out, bits = self.out, self.out.fresh("f")
         out.line(f"{bits} = {t}_seen[{slot}]")
         with out.block(f"if {bits} & {QUEUED} == 0{f' and ({bits} == 0 or {hold})' if hold else ''}:"):
             self.log(layout, t, slot, bits)
-            if beyond is None:
-                self.near(t, slot, f"{bits} | np.uint8({KNOWN | QUEUED})")
-            else:
-                with out.block(f"if {beyond}:"):
-                    with out.block(f"if {bits} & {FAR} == 0:"):
-                        out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | FAR | LISTED})")
-                        out.line("far += 1")
-                        with out.block(f"if {bits} & {LISTED} == 0:"):
-                            out.line(f"{t}_far[listed] = {slot}")
-                            out.line("listed += 1")
-                with out.block("else:"):
-                    out.line(f"far -= ({bits} >> 3) & 1")
-                    self.near(t, slot, f"({bits} | np.uint8({KNOWN | QUEUED})) & np.uint8({255 - FAR})")
-
-    def near(self, t: str, slot: str, bits: str) -> None:
-        self.out.line(f"{t}_seen[{slot}] = {bits}")
-        self.out.line(f"{t}_r[{t}_next] = {slot}")
-        self.out.line(f"{t}_next += 1")
+            out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | QUEUED})")
+            out.line(f"{t}_r[{t}_next] = {slot}")
+            out.line(f"{t}_next += 1")
 
     def log(self, layout: TableLayout, t: str, slot: str, bits: str) -> None:
         """A dense slot that is new is noted."""
@@ -531,18 +506,6 @@ class Emitter:
             with self.out.block(f"if {bits} == 0:"):
                 self.out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
                 self.out.line(f"{t}_count += 1")
-
-    def is_ordered(self, layout: TableLayout) -> bool:
-        """Are small values taken up first? They settle, and what follows from large ones is often never looked at."""
-        table = layout.table
-        if layout.storage != "dense" or len(self.layouts) > 1:
-            return False
-        if self.program.mode == "accumulate":
-            return True
-        if table.fold != "min" or isinstance(layout.value_kind, Id):
-            return False
-        values = {Variable(name) for nest in self.nests for spot, name in nest.binds if spot == table.value}
-        return any(values.isdisjoint(nest.rule.arguments) for nest in self.nests)
 
     def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
         out, sum_, hold = self.out, self.out.fresh("d"), None
@@ -552,7 +515,7 @@ class Emitter:
         else:
             sum_ = Arithmetic(out).sum(f"{t}_del[{slot}]", value)
         out.line(f"{t}_del[{slot}] = {sum_}")
-        self.queue(layout, t, slot, hold, f"abs({sum_}) < edge" if self.is_ordered(layout) else None)
+        self.queue(layout, t, slot, hold)
 
 
 def key_tuple(keys: list[str]) -> str:

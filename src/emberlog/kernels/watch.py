@@ -62,7 +62,7 @@ class MeterWatch:
 
     def failed(self, code: int) -> None:
         if code == 2:
-            self.stats.rounds = self.most_rounds
+            self.stats.rounds = self.meter.limits.rounds or self.most_rounds
             self.meter.allow_round(self.stats, self.most_rounds)
             raise LimitError(f"stopped after {self.stats.rounds:,} rounds")
         raise Failed

@@ -282,7 +282,8 @@ class RelationPlan:
     (`extremum`); or contributions from which groups are totalled (`total`). `exit` reads only lower strata, `steps` are
     the delta plans: each reads the last round's rows in one place. A relation that is computed once, and one that is
     recomputed every round, has only `exit`. `start` is the first state of an iteration, and `constant` that part of
-    `exit` which every round contributes anew, before it is totalled.
+    `exit` which every round contributes anew, before it is totalled. One that accumulates has `steps` too: what follows
+    from changes, before it is totalled.
     """
 
     signature: Signature
@@ -311,7 +312,7 @@ class Stratum:
     """
 
     relations: tuple[RelationPlan, ...]
-    evaluation: Literal["once", "delta", "naive"]
+    evaluation: Literal["once", "delta", "naive", "accumulate"]
     shape: str = ""
     verdicts: tuple[Verdict, ...] = ()
     indexed: bool = False

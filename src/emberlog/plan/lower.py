@@ -88,7 +88,7 @@ class _ComponentPlanner:
                 return self._by_deltas(signature, rules, given)
             case "once":
                 return RelationPlan(signature, "set", self._whole(signature, rules, given))
-            case "naive":
+            case "naive" | "accumulate":
                 first = [rule for rule in rules if rule.start]
                 steady = [rule for rule in rules if not rule.start]
                 indexed = self.component.indexed
@@ -101,6 +101,7 @@ class _ComponentPlanner:
                         [self._contributed(rule) for rule in steady if not self._is_recursive(rule)]
                         + ([] if indexed else given)
                     ),
+                    steps=self._changes(steady) if self.component.evaluation == "accumulate" else (),
                 )
 
     def _by_deltas(self, signature: Signature, rules: list[CoreRule], given: list[Plan]) -> RelationPlan:
@@ -125,6 +126,15 @@ class _ComponentPlanner:
                 for rule in recursive
                 for body in delta_bodies(rule, self.bodies, self.inside)
             ),
+        )
+
+    def _changes(self, rules: list[CoreRule]) -> tuple[Plan, ...]:
+        """What the recursive rules contribute when they read changes of sums in place of the sums."""
+        return tuple(
+            contributed_rows(rule, body)
+            for rule in rules
+            if self._is_recursive(rule)
+            for body in delta_bodies(rule, self.bodies, self.inside)
         )
 
     def _whole(self, signature: Signature, rules: list[CoreRule], given: list[Plan]) -> Plan | None:

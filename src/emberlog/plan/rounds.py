@@ -74,6 +74,8 @@ def physical_stratum(stratum: Stratum, program: ProgramPlan, *, distributed: boo
             steps = [step for relation in stratum.relations for step in planner.by_deltas(relation)]
         case "naive":
             steps = [step for relation in stratum.relations for step in planner.by_states(relation, stratum.until)]
+        case "accumulate":
+            steps = [step for relation in stratum.relations for step in planner.by_changes(relation)]
         case _:
             assert_never(stratum.evaluation)
     ordered = sorted(steps, key=lambda step: step.repeated)
@@ -155,6 +157,23 @@ class _Planner:
             yield self.each_round(f"{title}, {name}", counted)
         if until is not None and signature.aggregates:
             yield self.each_round(f"size of the change of {name}", _distance(state, following, signature, until))
+
+
+    # --- rounds that hand on changes -----------------------------------------------------------------------------
+
+    def by_changes(self, relation: RelationPlan) -> Iterator[Step]:
+        signature, name = relation.signature, relation.name
+        value, groups = position(relation.aggregate[0]), tuple(position(spot) for spot in signature.groups)
+        yield from self.once(f"start of {name}", relation.start)
+        first = [part for part in (relation.constant, *relation.steps) if part is not None]
+        if first:
+            changed = Group(_together(first), groups, (Fold(value, "sum", value),))
+            yield from self.once(f"first change of {name}", changed)
+        state, changes = _scan(signature), [keep(step, positions(len(signature.columns))) for step in relation.steps]
+        added = Group(_together([state, *changes]), groups, (Fold(value, "sum", value),))
+        yield self.each_round(f"changes added to {name}", added)
+        size = Project(state, (("#size", Call("abs", (Variable(value),))),))
+        yield self.each_round(f"size of the changes of {name}", Group(size, (), (Fold("#norm", "sum", "#size"),)))
 
 
 @dataclass(frozen=True, slots=True)

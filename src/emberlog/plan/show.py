@@ -102,7 +102,7 @@ def show_program(program: ProgramPlan) -> str:
 
 
 def show_stratum(stratum: Stratum) -> str:
-    """A stratum: a `Relation` computed once, a `Fixpoint` by deltas, an `Iteration` that replaces its state."""
+    """A stratum: a `Relation` computed once, a `Fixpoint` by deltas, an `Iteration` from state to state."""
     return "\n".join(_stratum(stratum))
 
 
@@ -113,7 +113,7 @@ def _stratum(stratum: Stratum) -> Iterator[str]:
             yield f"Relation {heads}"
         case "delta":
             yield f"Fixpoint {heads}"
-        case "naive":
+        case "naive" | "accumulate":
             until = "" if stratum.until is None else f" until {show_term(stratum.until)[1:-1]}"
             yield f"Iteration {heads}{until}"
     several = len(stratum.relations) > 1
@@ -140,6 +140,10 @@ def parts(relation: RelationPlan, stratum: Stratum) -> list[tuple[str, Sequence[
         case "naive":
             start = () if relation.start is None else (relation.start,)
             return [("start", start), ("each round", exits)]
+        case "accumulate":
+            start = () if relation.start is None else (relation.start,)
+            constant = () if relation.constant is None else (relation.constant,)
+            return [("start", start), ("constant", constant), ("recursive", relation.steps)]
         case "delta":
             named: list[tuple[str, Sequence[Plan]]] = [("exit", exits)]
             if relation.steps:

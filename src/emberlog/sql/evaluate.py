@@ -1,7 +1,8 @@
 """Evaluates strata on a SQL engine.
 
 `SqlEvaluator.run` takes one stratum: a relation that is not recursive is one statement; a component is a loop of
-statements, by deltas (`fixpoint`) or by replacing the state (`iterate`). Statements are compiled once, before the loop.
+statements, by deltas (`fixpoint`), by replacing the state (`iterate`) or by handing on changes (`accumulate`).
+Statements are compiled once, before the loop.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class SqlEvaluator:
 
     def run(self, stratum: Stratum, stats: StratumStats) -> None:
         """Computes every relation of the stratum; `stats` says how it went."""
+        from emberlog.sql.accumulate import run_changes
         from emberlog.sql.fixpoint import run_deltas
         from emberlog.sql.iterate import run_naive
 
@@ -113,6 +115,8 @@ class SqlEvaluator:
                         run_deltas(self, stratum, stats)
                     case "naive":
                         run_naive(self, stratum, stats)
+                    case "accumulate":
+                        run_changes(self, stratum, stats)
         finally:
             stats.seconds = monotonic() - started
         self.meter.rows += stats.facts or 0

@@ -57,18 +57,24 @@ def run_naive(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
         if delta == 0:
             stats.stopped = "fixpoint"
             break
-        if until is not None and _reached(until, stats.residual or 0.0):
-            stats.stopped = f"{until.function}[delta {until.variable}] = {stats.residual:.3g}"
+        if until is not None and reached(until, stats.residual or 0.0):
+            stats.stopped = told(until, stats.residual or 0.0)
             break
     for state in states:
         state.finish()
     stats.facts = sum(state.facts for state in states)
 
 
-def _reached(until: Until, residual: float) -> bool:
+def reached(until: Until, residual: float) -> bool:
+    """Is the change of a round so small that the iteration ends?"""
     assert isinstance(until.bound, Constant)
     bound = float(until.bound.value)
     return residual <= bound if until.operator == "<=" else residual < bound
+
+
+def told(until: Until, residual: float) -> str:
+    """Why it ended, for the figures of a run."""
+    return f"{until.function}[delta {until.variable}] = {residual:.3g}"
 
 
 class _State:
@@ -88,7 +94,7 @@ class _State:
         figures: list[tuple[str, Plan]] = [("#new", new), ("#gone", gone)]
         if stratum.until is not None and self.signature.aggregates:
             figures.append(("#norm", self._distance(stratum.until)))
-        self.measure = run.statement(_one_row(figures))
+        self.measure = run.statement(one_row(figures))
         self.residual = 0.0
         self.rows = 0
 
@@ -160,7 +166,7 @@ class _State:
             self.facts = self.run.engine.count(self.run.table(_relation_of(self.signature.name)))
 
 
-def _one_row(figures: list[tuple[str, Plan]]) -> Plan:
+def one_row(figures: list[tuple[str, Plan]]) -> Plan:
     """One row with a column for each figure: the value of its plan, 0 when that has no row."""
     row: Plan = Unit()
     for name, plan in figures:

@@ -10,6 +10,7 @@ import pytest
 
 from emberlog.generate import dag, gnp, grid, heap, rmat, tree
 from emberlog.generate.draw import Tables
+from emberlog.kernels.rows import crew
 from emberlog.kernels.rows.evaluate import OverBudget, RowsRun
 from emberlog.kernels.rows.program import Composition, RowRelation, RowsProgram, Side, StaticRelation, Storage
 from emberlog.kernels.rows.values import OutOfRange
@@ -42,6 +43,12 @@ ANDERSEN = RowsProgram(
         Composition("pt", Side("stored"), Side("pt")),
     ),
 )
+
+
+@pytest.fixture(autouse=True)
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even small work is shared between workers."""
+    monkeypatch.setattr(crew, "SHARED", 64)
 
 
 def columns(tables: Tables, name: str) -> tuple[np.ndarray, ...]:
@@ -176,7 +183,7 @@ def test_sparse_rows_over_a_large_domain_stay_small() -> None:
 
 def test_over_budget() -> None:
     xs, ys = columns(gnp(400, 0.02), "arc")
-    run = RowsRun(TC, {"n": 400}, {}, {"tc": (xs, ys)}, budget=60_000)
+    run = RowsRun(TC, {"n": 400}, {}, {"tc": (xs, ys)}, budget=25_000)
     with pytest.raises(OverBudget):
         while run.step():
             pass

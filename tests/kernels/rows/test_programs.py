@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from emberlog.kernels.rows import crew
 from emberlog.kernels.rows.evaluate import RowsRun
 from emberlog.kernels.rows.program import Storage
 from kernels.rows import twin
@@ -82,4 +83,6 @@ def test_sets_and_minima_together(case: Case) -> None:
 def test_many_workers(kinds: Any, workers: int, data: st.DataObject) -> None:
     case = data.draw(cases(kinds))
     storage = data.draw(st.sampled_from(STORAGES))
-    check(case, workers=workers, storage=storage)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crew, "SHARED", 1)  # even the smallest work is shared
+        check(case, workers=workers, storage=storage)

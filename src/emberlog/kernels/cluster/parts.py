@@ -1,8 +1,8 @@
 """Results of a worker as Parquet files, written as fast as they come.
 
-Integers are written as differences (`DELTA_BINARY_PACKED`), without a dictionary and without compression. For the 100 M
-pairs of a transitive closure, sorted by the first column only, this took 18 ns and 1.9 bytes a row, plain values took
-32 ns and 16 bytes, Snappy 51 ns, a dictionary 42 ns. The type in the file is INT64, so every reader sees it right.
+Integers are written as differences (`DELTA_BINARY_PACKED`), without a dictionary and without compression. 20 M pairs of
+a dense closure, sorted by the first column only, took 18 ns and 1.9 bytes a row so; plain values took 32 ns and 16
+bytes, with Snappy 51 ns, with a dictionary 42 ns. The type in the file is INT64, so every reader sees it right.
 """
 
 from __future__ import annotations

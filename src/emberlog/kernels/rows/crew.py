@@ -9,6 +9,9 @@ from threading import Lock
 PARTS = 16
 """Parts for each worker: enough for the last one to be small, even where rows are very unequal."""
 
+SHARED = 1 << 15
+"""Facts below which a piece of work is not shared: waking the others would take longer."""
+
 
 class Crew:
     """`size` workers; the caller is one of them. Kernels release the global lock, so they run side by side."""
@@ -21,6 +24,10 @@ class Crew:
         if self._threads is not None:
             self._threads.shutdown()
             self._threads = None
+
+    def least(self, count: int, facts: int) -> int:
+        """How many of `count` rows a worker claims at least, if there are `facts` facts to look at."""
+        return 1 if facts >= SHARED else max(count, 1)
 
     def share(self, count: int, work: Callable[[int, int, int], None], *, least: int = 1) -> None:
         """Call `work(worker, begin, end)` until all of `count` is done, in parts of at least `least`.

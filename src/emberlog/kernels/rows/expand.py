@@ -76,6 +76,20 @@ def collect(z: int, rmeta: Longs, ritems: Ids, rbits: Longs, row: Longs) -> None
                 row[y >> 6] |= 1 << (y & 63)
 
 
+@inlined
+def covers(x: int, fmeta: Longs, fbits: Longs, row: Longs) -> int:
+    """The ids in the bit row, and in row x if that is a bit row too."""
+    count = 0
+    if fmeta[x, 1] & FORM == BITS and fmeta[x, 1] != 0:
+        known = fbits[fmeta[x, 0] : fmeta[x, 0] + row.size]
+        for w in range(row.size):
+            count += ones(row[w] | known[w])
+    else:
+        for w in range(row.size):
+            count += ones(row[w])
+    return count
+
+
 @jit
 def subtract(x: int, fmeta: Longs, fitems: Ids, fbits: Longs, row: Longs) -> int:
     """Take what is known of x out of the bit row; the number of ids that stay."""
@@ -212,7 +226,8 @@ def pick(
     """Look up the candidates of x one by one and write those that are new as row x of the new delta.
 
     Short known rows are marked in `row` beforehand, so that one bit answers for known and for seen. In a table, what
-    is new is entered at once if that is allowed and the table has room for all candidates. All right rows are lists or tables.
+    is new is entered at once if that is allowed and the table has room for all candidates. All right rows are lists or
+    tables.
     """
     where, tag = fmeta[x, 0], fmeta[x, 1]
     form, size = tag & FORM, tag >> SIZE
@@ -243,8 +258,9 @@ def expand(
 ) -> bool:  # fmt: skip
     """Join the left rows of `xs[state[AT] : stop]` with right rows; what is new goes to `rows`, `items`, `bits`.
 
-    False if a buffer may not hold the next row: grow it and call again. `in_place` allows to enter what is new in
-    full rows that are tables: nobody else reads them meanwhile. `row` is a bit row of zeros, and is left so.
+    Rows have at most `width` ids. False if a buffer may not hold the next row: grow it and call again. `in_place`
+    allows to enter what is new in full rows that are tables: nobody else reads them meanwhile. `row` is a bit row of
+    zeros, and is left so.
     """
     words = row.size
     while state[AT] < stop:
@@ -264,16 +280,21 @@ def expand(
                 return False
             if state[WORDS] + words > bits.size:
                 return False
-            state[DERIVED] += listed + dense * words
             if dense > 0 or 2 * listed >= words:
                 for k in range(n):
                     collect(zs[k], rmeta, ritems, rbits, row)
+                    tag = rmeta[zs[k], 1]
+                    state[DERIVED] += words if tag & FORM == BITS else tag >> SIZE
+                    if k & 31 == 31 and covers(x, fmeta, fbits, row) >= width:
+                        break
                 if irreflexive:
                     row[x >> 6] &= ~(1 << (x & 63))
                 emit(x, subtract(x, fmeta, fitems, fbits, row), row, rows, items, bits, state)
             else:
+                state[DERIVED] += listed
                 pick(
-                    x, zs, n, listed, rmeta, ritems, fmeta, fitems, fbits, irreflexive, in_place, row, rows, items, state
+                    x, zs, n, listed, rmeta, ritems, fmeta, fitems, fbits, irreflexive, in_place, row, rows, items,
+                    state,
                 )  # fmt: skip
         state[AT] += 1
     return True

@@ -71,7 +71,8 @@ class Tables:
         def work(worker: int, begin: int, end: int) -> None:
             self._part(join, low + begin, low + end, worker, buffers[worker], stopped)
 
-        self.crew.share(high - low, work, least=join.least)
+        weight = 0 if join.alone else join.weight
+        self.crew.share(high - low, work, least=self.crew.least(high - low, weight))
         return stopped
 
     def _part(
@@ -155,9 +156,10 @@ class MapRows(Rows):
         view, meta = delta.view, self.tall.take()
         ys = np.empty(self.second, np.int32)
         n = count_columns(delta.xs, view.meta, view.items, view.bits, view.words, meta, ys)
+        ys = np.sort(ys[:n])
         items, values = np.empty(delta.facts, np.int32), np.empty(delta.facts, view.values.dtype)
-        turn_values(delta.xs, view.meta, view.items, view.values, ys[:n], meta, items, values)
-        return Delta(ys[:n], View(meta, items, view.bits, words_of(self.first), values), delta.facts, ys[:n])
+        turn_values(delta.xs, view.meta, view.items, view.values, ys, meta, items, values)
+        return Delta(ys, View(meta, items, view.bits, words_of(self.first), values), delta.facts, ys)
 
     def chunks(self, rows: int) -> Iterator[tuple[np.ndarray, ...]]:
         view = self._tables.view

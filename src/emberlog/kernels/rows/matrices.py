@@ -11,7 +11,7 @@ from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.dense import CHANGED, PAIRS, WHOLE, close_panel, fallen, relax, relax_panel, widest
 from emberlog.kernels.rows.layout import Ids, Longs, Values
-from emberlog.kernels.rows.plan import order_of, terms_of
+from emberlog.kernels.rows.plan import closure_of, order_of, terms_of
 from emberlog.kernels.rows.program import Composition, RowRelation, RowsProgram, Side
 from emberlog.kernels.rows.relations import StaticValues
 from emberlog.kernels.rows.turn import turned
@@ -21,6 +21,8 @@ from emberlog.kernels.rows.values import (
     BEYOND,
     EDGE,
     LIMIT,
+    MAX,
+    MIN,
     RIGHT,
     OutOfRange,
     code,
@@ -213,14 +215,17 @@ class MatrixRun:
     def _close(self, rule: Composition) -> int | None:
         """Close a relation under composition with itself, a panel of rows at a time; None if that may not be the end.
 
-        One pass through all middle ids is the end where no way back to itself makes a value better. Sums of floats
-        depend on their order, so there it may not be.
+        One pass through all middle ids is the end where no way back to itself makes a value better: for operators
+        that choose one of two values, and for sums of whole numbers that are not negative. (Sums of floats depend on
+        their order.)
         """
         head = self.relations[rule.head]
         assert rule.value is not None
         op = code(rule.value, head.relation.kind)
         most = head.widest() * (head.first if op == ADD else 1)
         if op == ADD and (head.relation.value == "float" or most > LIMIT or head.values.min(initial=0) < 0):
+            return None
+        if op not in (ADD, MIN, MAX):
             return None
         for x in np.flatnonzero(~head.touched):
             head.before[x] = head.values[x]
@@ -260,14 +265,3 @@ class MatrixRun:
 def _pairs(static: StaticValues, flipped: bool) -> Read:
     view = static.view(flipped)
     return Read(PAIRS, view.meta, view.items, view.values, np.empty((0, 0), view.values.dtype))
-
-
-def closure_of(program: RowsProgram) -> Composition | None:
-    """The one rule of a program that composes one relation with itself, if that is all there is.
-
-    For values that operators only choose from, and for sums, one pass through all middle ids in turn is a fixpoint.
-    """
-    match program.rules:
-        case (Composition(head, Side(left, False), Side(right, False), False, "+" | "min" | "max") as rule,):
-            return rule if head == left == right and len(program.recursive) == 1 else None
-    return None

@@ -125,4 +125,4 @@ def together(parts: list[Part], words: int, metas: Metas) -> Delta:
     out_bits = np.empty(min(facts // max(2 * words, 1), len(rows)) * words, np.int64)
     n, facts, used, word = regroup(rows, items, bits, words, values, meta, xs, out, out_bits, out_values)
     view = View(meta, out[:used], out_bits[:word], words, out_values[:used] if len(values) else out_values)
-    return Delta(xs[:n], view, facts, xs[:0])
+    return Delta(np.sort(xs[:n]), view, facts, xs[:0])

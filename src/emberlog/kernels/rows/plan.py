@@ -20,7 +20,26 @@ class Term:
     delta: int  # 0 left, 1 right
 
 
+def closure_of(program: RowsProgram) -> Composition | None:
+    """The rule that composes the only recursive relation with itself, if it is the only recursive rule."""
+    names = {relation.name for relation in program.recursive}
+    recursive = [rule for rule in program.rules if any(side.relation in names for side in rule.sides())]
+    match recursive:
+        case [Composition(head, Side(left, False), Side(right, False), False) as rule] if head == left == right:
+            return rule if len(names) == 1 else None
+    return None
+
+
 def terms_of(program: RowsProgram, head: str) -> tuple[Term, ...]:
+    """The rules of a relation, once for each recursive side.
+
+    A set that is closed under composition with itself needs the delta on one side only, if facts of a turn are not
+    seen before its end: a way of 2^k to 2^(k+1) steps begins with a shortest way of 2^k steps, which is found in turn
+    k and not before, and the rest of it is known by then.
+    """
+    closure = closure_of(program)
+    if closure is not None and closure.value is None:
+        return (Term(closure, 0),)
     recursive = {relation.name for relation in program.recursive}
     return tuple(
         Term(rule, place)
@@ -33,6 +52,9 @@ def terms_of(program: RowsProgram, head: str) -> tuple[Term, ...]:
 def by_column(program: RowsProgram) -> Mapping[str, ByColumn]:
     """What rules read of each recursive relation from its second to its first column: "full", "delta" or nothing."""
     needs: dict[str, ByColumn] = {relation.name: "" for relation in program.recursive}
+    closure = closure_of(program)
+    if closure is not None and closure.value is None:
+        return needs
 
     def need(side: Side, what: ByColumn) -> None:
         if side.flipped and needs.get(side.relation, "full") != "full":

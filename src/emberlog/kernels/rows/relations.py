@@ -16,9 +16,6 @@ from emberlog.kernels.rows.parts import packed, together
 from emberlog.kernels.rows.program import Kind, RowRelation, ValueType
 from emberlog.kernels.rows.values import dtype_of, kept
 
-SHARED = 1 << 13
-"""Facts below which a piece of work is not shared: waking the others would take longer."""
-
 
 class StaticRows:
     """A relation that does not change, by its first or its second column; each is made when first asked for."""
@@ -82,11 +79,6 @@ class Join:
     op: int = 0
     weight: int = 0
     alone: bool = False
-
-    @property
-    def least(self) -> int:
-        """The rows that a worker claims at least."""
-        return 1 if self.weight >= SHARED and not self.alone else max(len(self.xs), 1)
 
 
 class Rows(ABC):

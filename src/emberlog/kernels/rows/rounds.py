@@ -20,7 +20,8 @@ from emberlog.kernels.rows.packed import PackedRows
 from emberlog.kernels.rows.plan import Term, by_column, order_of, read_by_row, terms_of
 from emberlog.kernels.rows.program import Composition, RowsProgram, Side, Storage
 from emberlog.kernels.rows.ranks import Sweep, sweep_of
-from emberlog.kernels.rows.relations import SHARED, Join, Rows, StaticRows
+from emberlog.kernels.rows.reach import columns_of
+from emberlog.kernels.rows.relations import Join, Rows, StaticRows
 from emberlog.kernels.rows.setrows import SetRows
 from emberlog.kernels.rows.slab import slabs_pay
 from emberlog.kernels.rows.turn import turned
@@ -48,6 +49,10 @@ class RowRun:
                 self._rows[relation.name] = SetRows(relation, sizes, crew, storage, columns[relation.name])
             else:
                 self._rows[relation.name] = MapRows(relation, sizes, crew, columns[relation.name])
+        for name, marks in columns_of(program, domains, statics, exits).items():
+            rows = self._rows[name]
+            if isinstance(rows, SetRows):
+                rows.width = int(np.count_nonzero(marks))
         self._terms = {relation.name: terms_of(program, relation.name) for relation in program.recursive}
         self._order = order_of(program, tuple(exits))
         self._sweep = sweep_of(program, domains, statics) if storage != "hash" else None
@@ -110,10 +115,17 @@ class RowRun:
         for rule in self._program.rules:
             if rule.head == name and any(side.relation in self._rows for side in rule.sides()):
                 left = self._full(rule.left)
+                pairs = count_pairs(xs, left.meta)
                 if rule.right is None:
-                    self._join(name, Join(xs, left, left, True, rule.irreflexive, RIGHT, SHARED))
+                    self._join(name, Join(xs, left, left, True, rule.irreflexive, RIGHT, pairs))
                 else:
-                    self._compose(rule, xs, left, self._full(rule.right), SHARED)
+                    self._compose(rule, xs, left, self._full(rule.right), pairs * self._degree(rule.right))
+
+    def _degree(self, side: Side) -> int:
+        """The average length of a row, rounded up."""
+        static = self._statics.get(side.relation)
+        facts = static.facts if static is not None else self._rows[side.relation].facts
+        return facts // max(len(self._full(side).meta), 1) + 1
 
     def _apply(self, term: Term) -> None:
         rule = term.rule

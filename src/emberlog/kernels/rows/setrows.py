@@ -14,7 +14,7 @@ from emberlog.kernels.rows.expand import AT, DERIVED, expand
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View, decode
 from emberlog.kernels.rows.plan import ByColumn
 from emberlog.kernels.rows.program import RowRelation, Storage
-from emberlog.kernels.rows.relations import SHARED, Join, Rows
+from emberlog.kernels.rows.relations import Join, Rows
 from emberlog.kernels.rows.slab import LINE, SLAB, Slab, join_lines, lines_of, rows_of
 from emberlog.kernels.rows.store import Store
 from emberlog.kernels.rows.turn import turned
@@ -26,6 +26,7 @@ class SetRows(Rows):
     ) -> None:
         super().__init__(relation, domains, crew)
         self.store = Store(*domains, storage)
+        self.width = self.second  # the most ids that a row can have
         self.columns = Store(self.second, self.first, storage) if by_column == "full" else None
 
     @property
@@ -49,12 +50,12 @@ class SetRows(Rows):
 
     def open(self, xs: Ids) -> Ids:
         """Those of the rows that can still grow."""
-        still: npt.NDArray[np.bool_] = self.store.view.meta[xs, 1] >> SIZE < self.second
+        still: npt.NDArray[np.bool_] = self.store.view.meta[xs, 1] >> SIZE < self.width
         return xs[still]
 
     def join(self, join: Join) -> int:
         left, right, full = join.left, join.right, self.store.view
-        in_place = self.crew.size == 1 or right is not full  # else others read the rows that one enters facts in
+        in_place = right is not full  # facts of a turn are not to be seen before its end
 
         def work(worker: int, begin: int, end: int) -> None:
             buffer = self.buffers[worker]
@@ -62,13 +63,13 @@ class SetRows(Rows):
             zs = buffer.room_for(max(right.meta.shape[0], left.items.size if left.values.size else 1))
             buffer.state[AT] = begin
             while not expand(
-                join.xs, end, join.copy, join.irreflexive, in_place, self.second,
+                join.xs, end, join.copy, join.irreflexive, in_place, self.width,
                 left.meta, left.items, left.bits, left.words, right.meta, right.items, right.bits,
                 full.meta, full.items, full.bits, zs, buffer.row, buffer.rows, buffer.items, buffer.bits, buffer.state,
             ):  # fmt: skip
                 buffer.grow()
 
-        self.crew.share(len(join.xs), work, least=join.least)
+        self.crew.share(len(join.xs), work, least=self.crew.least(len(join.xs), join.weight))
         return self._end()
 
     def join_dense(self, xs: Ids, left: View, columns: View, irreflexive: bool) -> int:
@@ -114,7 +115,7 @@ def merge(store: Store, delta: Delta, crew: Crew) -> None:
     if not len(delta.todo):
         return
     moves = store.reserve(delta)
-    least = 1 if delta.facts >= SHARED else len(delta.todo)
+    least = crew.least(len(delta.todo), delta.facts)
     crew.share(len(delta.todo), lambda _, begin, end: store.copy(delta, moves, begin, end), least=least)
     store.settle(delta, moves)
 

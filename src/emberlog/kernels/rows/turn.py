@@ -144,6 +144,7 @@ def turned(xs: Ids, view: View, facts: int, first: int, metas: Metas, *, lists: 
         n = measure_bits(bits, tall, meta, ys)
         return Delta(ys[:n], View(meta, np.empty(0, np.int32), bits, tall), facts, ys[:n])
     n = count_columns(xs, view.meta, view.items, view.bits, view.words, meta, ys)
+    ys = np.sort(ys[:n])  # rows that lie side by side are joined one after another
     items = np.empty(facts, np.int32)
-    fill_columns(xs, view.meta, view.items, view.bits, view.words, ys[:n], meta, items)
-    return Delta(ys[:n], View(meta, items, np.empty(0, np.int64), tall), facts, ys[:n])
+    fill_columns(xs, view.meta, view.items, view.bits, view.words, ys, meta, items)
+    return Delta(ys, View(meta, items, np.empty(0, np.int64), tall), facts, ys)

@@ -40,7 +40,7 @@ def _relation(relation: RelationPlan) -> RelationPlan:
         relation,
         start=relation.start and _below_distinct(relation.start),
         exit=relation.exit and _below_distinct(relation.exit),
-        steps=tuple(_rows(step) for step in relation.steps),
+        steps=relation.steps if relation.state == "total" else tuple(_rows(step) for step in relation.steps),
     )
 
 

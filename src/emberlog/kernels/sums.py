@@ -1,0 +1,53 @@
+"""Sums that hand on changes: those that bring most for their work first, while others wait and grow (PowerLog, 5.4).
+
+What a group hands on goes into as many changes of other groups as it takes derivations. Where these would be smaller
+than the mean, over all derivations that wait, the group is held: what else comes in for it is handed on together, by
+the same derivations. A group's changes are multiples of its own one, so it is known from the first time how large they
+will be.
+"""
+
+from __future__ import annotations
+
+from emberlog.kernels.layout import TableLayout
+from emberlog.kernels.loops import Loops
+from emberlog.kernels.source import QUEUED
+
+PART = 0.9
+"""Groups are held that bring less than this part of the mean. Some group brings the mean, so rounds go on."""
+
+
+class Sums(Loops):
+    """Writes the loops of such tables. Changes below `share` are not worth a derivation.
+
+    Of a group that has handed something on, `cost` is how many derivations that took, and `need` how large its change
+    must be for those of others to be 1 in the mean.
+    """
+
+    def declare(self, layout: TableLayout) -> None:
+        super().declare(layout)
+        t = self.tables[layout.table.name]
+        self.use(f"{t}_cost", "uint32")
+        self.use(f"{t}_need", "float64")
+
+    def grown(self, layout: TableLayout, t: str) -> list[str]:
+        return [*super().grown(layout, t), f"{t}_cost", f"{t}_need"]
+
+    def take_waiting(self, layout: TableLayout, t: str) -> None:
+        out, share = self.out, self.use("share", "float64", 0)
+        with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
+            out.line("continue")
+        # A group that is new needs nothing: it is never held.
+        with out.block(f"if abs({t}_del[s]) < {share} * {t}_need[s]:"):
+            out.line(f"{t}_r[{t}_next] = np.uint32(s)")
+            out.line(f"{t}_next += 1")
+            out.line("continue")
+        out.line("took += 1")
+        out.line("begun, handed = work, 0.0")
+        self.take(layout, "s")
+        with out.block("if handed > 0.0:"):
+            out.line(f"{t}_cost[s] = np.uint32(work - begun)")
+            out.line(f"{t}_need[s] = (work - begun) * abs({t}_d) / handed")
+
+    def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
+        self.out.line(f"handed += abs({value})")
+        super().add(layout, t, slot, value)

@@ -1,0 +1,145 @@
+"""Limits, progress and Ctrl-C while loops run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import emberlog
+
+TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
+REACH = "r(X) <- X = 0. r(Y) <- r(X), arc(X,Y)."
+SSSP = "d(X,min<D>) <- X = 0, D = 0. d(Y,min<D>) <- d(X,C), arc(X,Y), D = C + 1."
+CHAIN = [(i, i + 1) for i in range(40)]
+WAYS: dict[str, dict[str, Any]] = {
+    "pivots": {"storage": "hash"},
+    "rows": {"storage": "rows"},
+    "whole": {"storage": "loops", "decompose": False},
+    "hashed": {"storage": "hash", "decompose": False},
+}
+
+
+def engine(workers: int = 1, **options: Any) -> emberlog.Engine:
+    made = emberlog.Engine(executor="local", workers=workers, **options)
+    made.register("arc", CHAIN)
+    return made
+
+
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(("limits", "message"), [({"rounds": 20}, "limit of 20 rounds"), ({"rows": 500}, "limit of 500 rows")])
+def test_a_limit_is_an_error(limits: Any, message: str, how: dict[str, Any]) -> None:
+    with engine() as made, pytest.raises(emberlog.LimitError, match=message):
+        made.run(TC, evaluator="kernel", limits=limits, **how)
+
+
+@pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+def test_a_limit_that_is_kept_is_none(how: dict[str, Any]) -> None:
+    with engine() as made:
+        result = made.run(TC, evaluator="kernel", limits={"rounds": 41, "rows": 820, "seconds": 300}, **how)
+        assert len(result["tc"]) == 820
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_limits_hold_for_workers_that_exchange(workers: int) -> None:
+    how: dict[str, Any] = {"evaluator": "kernel", "exchange": True, "decompose": False}
+    with engine(workers) as made:
+        with pytest.raises(emberlog.LimitError, match="limit of 20 rounds"):
+            made.run(REACH, limits={"rounds": 20}, **how)
+        assert len(made.run(REACH, limits={"rounds": 42}, **how)["r"]) == 41
+
+
+GROWING = {
+    "set": ("n(0). n(Y) <- n(X), Y = X + 1.", "rounds"),
+    "sum": ("s(X,sum<D>) <- X = 0, D = 1. s(Y,sum<C>) <- s(X,C), ring(X,Y).", "rounds"),
+    "min": ("d(X,min<D>) <- X = 0, D = 0. d(Y,min<D>) <- d(X,C), ring(X,Y), D = C - 1.", "rounds"),
+    "pairs": ("p(X,Y,min<D>) <- ring(X,Y), D = 0. p(X,Y,min<D>) <- p(X,Z,C), ring(Z,Y), D = C - 1.", "rounds"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), GROWING.values(), ids=GROWING)
+def test_what_grows_for_ever_is_stopped(text: str, message: str) -> None:
+    with engine() as made:
+        made.register("ring", [(0, 1), (1, 2), (2, 0)])
+        with pytest.raises(emberlog.LimitError, match=message):
+            made.run(text, evaluator="kernel")
+
+
+def test_seconds() -> None:
+    with engine() as made:
+        began = time.monotonic()
+        with pytest.raises(emberlog.LimitError, match="second"):
+            made.run("n(X) <- X = 0. n(Y) <- n(X), Y = X + 1.", evaluator="kernel", limits={"seconds": 0.5, "rounds": 10**9})
+        assert time.monotonic() - began < 60
+
+
+class Recorder:
+    """Somebody who is told how a run goes on."""
+
+    def __init__(self) -> None:
+        self.rounds: list[tuple[int, int, int]] = []
+        self.ended = 0
+
+    def stratum(self, predicates: tuple[str, ...], number: int, total: int, placement: str) -> None:
+        return
+
+    def round(self, number: int, delta: int, facts: int, rate: float) -> None:
+        self.rounds.append((number, delta, facts))
+
+    def done(self) -> None:
+        self.ended += 1
+
+
+@pytest.mark.parametrize("text", [REACH, SSSP])
+def test_progress_tells_of_rounds(text: str) -> None:
+    told = Recorder()
+    with engine() as made:
+        result = made.run(text, evaluator="kernel", progress=told, ordered=False)
+        (stats,) = result.stats
+    assert [number for number, _, _ in told.rounds] == list(range(1, len(told.rounds) + 1))
+    assert sum(delta for _, delta, _ in told.rounds) >= 41
+    assert stats.rounds == len(told.rounds) and stats.facts == 41
+
+
+# A closure that takes minutes: what is asked is only that it ends soon after the signal.
+LONG = """
+import emberlog, sys
+with emberlog.Engine(executor="local", workers={workers}) as engine:
+    engine.register("arc", [(i, (i * 7 + k) % 60000) for i in range(60000) for k in range(6)])
+    print("go", flush=True)
+    engine.run("{text}", evaluator="kernel", {how})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("workers", "how"), [(1, "storage='loops'"), (2, "storage='loops'"), (1, "storage='rows'"), (2, "storage='hash', decompose=False")]
+)
+def test_ctrl_c_ends_long_loops(workers: int, how: str) -> None:
+    command = [sys.executable, "-c", LONG.format(workers=workers, text=TC, how=how)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    assert running.stdout is not None and running.stdout.readline() == "go\n"
+    time.sleep(12)
+    assert running.poll() is None, running.communicate()[1]
+    running.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    _, errors = running.communicate(timeout=90)
+    assert "KeyboardInterrupt" in errors
+    assert time.monotonic() - sent < 30
+
+
+def test_workers_are_gone_afterwards() -> None:
+    before = threading.active_count()
+    with engine(4) as made:
+        made.run(TC, evaluator="kernel", storage="loops")
+        made.run(REACH, evaluator="kernel", exchange=True, decompose=False)
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
