@@ -60,7 +60,9 @@ def sortable(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "arrow", "drawn"), KINDS, ids=[str(kind[0]) for kind in KINDS])
-def test_values_come_back_and_keep_their_order(kind: Type, arrow: pa.DataType, drawn: st.SearchStrategy[list[Any]]) -> None:
+def test_values_come_back_and_keep_their_order(
+    kind: Type, arrow: pa.DataType, drawn: st.SearchStrategy[list[Any]]
+) -> None:
     @SOME
     @given(drawn, drawn)
     def holds(first: list[Any], second: list[Any]) -> None:

@@ -16,7 +16,17 @@ ROOT = HERE.parent.parent
 def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
     paths = [str(HERE / name) for name in files]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", *(["-m", "slow"] if slow else []), *paths],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-n0",
+            *(["-m", "slow"] if slow else []),
+            *paths,
+        ],
         env={**os.environ, "EMBERLOG_JIT": "off"},
         cwd=ROOT,
         capture_output=True,

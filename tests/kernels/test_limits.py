@@ -33,7 +33,9 @@ def engine(workers: int = 1, **options: Any) -> emberlog.Engine:
 
 
 @pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize(("limits", "message"), [({"rounds": 20}, "limit of 20 rounds"), ({"rows": 500}, "limit of 500 rows")])
+@pytest.mark.parametrize(
+    ("limits", "message"), [({"rounds": 20}, "limit of 20 rounds"), ({"rows": 500}, "limit of 500 rows")]
+)
 def test_a_limit_is_an_error(limits: Any, message: str, how: dict[str, Any]) -> None:
     with engine() as made, pytest.raises(emberlog.LimitError, match=message):
         made.run(TC, evaluator="kernel", limits=limits, **how)
@@ -75,7 +77,9 @@ def test_seconds() -> None:
     with engine() as made:
         began = time.monotonic()
         with pytest.raises(emberlog.LimitError, match="second"):
-            made.run("n(X) <- X = 0. n(Y) <- n(X), Y = X + 1.", evaluator="kernel", limits={"seconds": 0.5, "rounds": 10**9})
+            made.run(
+                "n(X) <- X = 0. n(Y) <- n(X), Y = X + 1.", evaluator="kernel", limits={"seconds": 0.5, "rounds": 10**9}
+            )
         assert time.monotonic() - began < 60
 
 
@@ -119,7 +123,8 @@ with emberlog.Engine(executor="local", workers={workers}) as engine:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("workers", "how"), [(1, "storage='loops'"), (2, "storage='loops'"), (1, "storage='rows'"), (2, "storage='hash', decompose=False")]
+    ("workers", "how"),
+    [(1, "storage='loops'"), (2, "storage='loops'"), (1, "storage='rows'"), (2, "storage='hash', decompose=False")],
 )
 def test_ctrl_c_ends_long_loops(workers: int, how: str) -> None:
     command = [sys.executable, "-c", LONG.format(workers=workers, text=TC, how=how)]

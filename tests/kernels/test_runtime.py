@@ -57,7 +57,9 @@ def matrix(rows: list[tuple[int, ...]], width: int) -> Array:
 
 @SOME
 @given(some_rows)
-def test_a_hashed_table_numbers_rows_as_they_come(drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]) -> None:
+def test_a_hashed_table_numbers_rows_as_they_come(
+    drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]],
+) -> None:
     width, first, second = drawn
     keys, table = np.empty((64, width), np.int64), np.zeros(128, np.int32)
     numbers: dict[tuple[int, ...], int] = {}
@@ -79,7 +81,9 @@ def test_a_hashed_table_numbers_rows_as_they_come(drawn: tuple[int, list[tuple[i
 
 @SOME
 @given(some_rows)
-def test_a_table_is_the_same_after_it_is_hashed_anew(drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]) -> None:
+def test_a_table_is_the_same_after_it_is_hashed_anew(
+    drawn: tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]],
+) -> None:
     width, rows, _ = drawn
     keys, table = np.empty((64, width), np.int64), np.zeros(128, np.int32)
     count = int(call(insert_rows, table, keys, 0, matrix(rows, width), np.empty(len(rows), np.uint32)))

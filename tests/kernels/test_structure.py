@@ -105,7 +105,9 @@ def test_a_nest_for_each_recursive_atom() -> None:
 
 def test_conditions_stand_as_far_out_as_they_can() -> None:
     text = ARC + ".decl ok(a: number)\np(X,Y) <- arc(X,Y). p(X,Y) <- p(X,Z), arc(Z,Y), X < Z, ok(Y), !ok(X)."
-    assert loops(text) == [["check <", "no ok by (0,) gives ()", "each arc by (0,) gives ('Y',)", "some ok by (0,) gives ()"]]
+    assert loops(text) == [
+        ["check <", "no ok by (0,) gives ()", "each arc by (0,) gives ('Y',)", "some ok by (0,) gives ()"]
+    ]
 
 
 def test_what_is_not_read_is_only_looked_for() -> None:

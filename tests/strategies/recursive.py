@@ -219,7 +219,9 @@ def extremum_components(draw: st.DrawFn) -> Case:
 
 
 def some(component: Component, width: int, weights: Sequence[Value] = ()) -> list[Row]:
-    row = st.tuples(*(st.sampled_from(component.numbers) for _ in range(width)), *([st.sampled_from(weights)] if weights else []))
+    row = st.tuples(
+        *(st.sampled_from(component.numbers) for _ in range(width)), *([st.sampled_from(weights)] if weights else [])
+    )
     return component.draw(st.lists(row, min_size=component.pick(0, 1, 3), max_size=6, unique=True))
 
 
@@ -282,7 +284,9 @@ def pair_components(draw: st.DrawFn) -> Case:
             ["path(X, Z, C)", "path(Y, Z, W)"],
             ["path(X, Z, C)", "arc(Z, U, W)", "arc(U, Y, W)"],
         )
-        component.write("path(X, Y, min<D>)", [*goals, f"D = {component.pick('C + W', 'max(C, W)', 'C', 'W', 'C + 1')}"])
+        component.write(
+            "path(X, Y, min<D>)", [*goals, f"D = {component.pick('C + W', 'max(C, W)', 'C', 'W', 'C + 1')}"]
+        )
     return component.case()
 
 
@@ -297,9 +301,9 @@ def sum_components(draw: st.DrawFn) -> Case:
     component.give(Predicate("arc", (NUMBER,) * 2 * width + (kind,)), arcs(component, weights, True, width))
     component.give(Predicate("start", (NUMBER,) * width + (kind,)), some(component, width, weights))
     component.give(Predicate("ok", (NUMBER,)), some(component, 1))
-    {"flow": flow, "attend": attend, "control": control, "mixed": mixed}[component.pick("flow", "flow", "attend", "control", "mixed")](
-        component, width
-    )
+    {"flow": flow, "attend": attend, "control": control, "mixed": mixed}[
+        component.pick("flow", "flow", "attend", "control", "mixed")
+    ](component, width)
     return component.case()
 
 
@@ -323,7 +327,15 @@ def flow(component: Component, width: int) -> None:
             term = component.pick("C", "W * C", "C * W", "C * W + C", "C * 2")
             goals = component.draw(st.permutations(goals))
             if component.chance(3):
-                component.write(table.atom([*others, f"{add}<({component.pick(keys[0], keys[0], 'K' if 'ok(K)' in goals else '1', f'{keys[0]} % 3')}, {term})>"]), goals)
+                component.write(
+                    table.atom(
+                        [
+                            *others,
+                            f"{add}<({component.pick(keys[0], keys[0], 'K' if 'ok(K)' in goals else '1', f'{keys[0]} % 3')}, {term})>",
+                        ]
+                    ),
+                    goals,
+                )
             else:
                 component.write(table.atom([*others, f"{add}<{term}>"]), goals)
 
@@ -336,7 +348,9 @@ def attend(component: Component, width: int) -> None:
     component.write(f"cnt(X0, {count}<Y0>)", ["attend(Y0)", f"arc({columns})"])
     component.write("attend(X)", ["cnt(X, N)", f"N {component.pick('>= 2', '> 0', '>= 1', '>= 3')}"])
     if component.chance(3):
-        component.write(f"cnt(Y0, {count}<X0>)", ["attend(X0)", f"arc({columns})", component.pick("attend(Y0)", "ok(_)")])
+        component.write(
+            f"cnt(Y0, {count}<X0>)", ["attend(X0)", f"arc({columns})", component.pick("attend(Y0)", "ok(_)")]
+        )
 
 
 def control(component: Component, width: int) -> None:
@@ -355,10 +369,17 @@ def mixed(component: Component, width: int) -> None:
     arc = f"arc({', '.join([*names('X', width), *names('Y', width), 'W'])})"
     component.write("member(X)", ["ok(X)"])
     component.write("total(X0, sum<D>)", [f"start({', '.join([*names('X', width), 'D'])})"])
-    component.write("total(Y0, sum<D>)", ["member(X0)", "total(X0, C)", arc, f"D = {component.pick('C', 'C * W', 'C * 3')}"])
+    component.write(
+        "total(Y0, sum<D>)", ["member(X0)", "total(X0, C)", arc, f"D = {component.pick('C', 'C * W', 'C * 3')}"]
+    )
     component.write("member(Y0)", ["total(X0, C)", arc, f"C {component.pick('> 1', '>= 0', '>= 2')}"])
 
 
 kernel_components = st.one_of(
-    plain_components(), plain_components(), plain_components(), extremum_components(), pair_components(), sum_components()
+    plain_components(),
+    plain_components(),
+    plain_components(),
+    extremum_components(),
+    pair_components(),
+    sum_components(),
 )

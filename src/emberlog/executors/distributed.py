@@ -1,7 +1,7 @@
 """The kernels inside Spark: workers in the barrier tasks of one job, started from DataFrames.
 
-Text, dates and decimals become numbers by Spark SQL: their dictionary is made of the columns that share them, and joined
-to them. Every worker gets all of the static relations. With a pivot each has some of its values, and nothing is
+Text, dates and decimals become numbers by Spark SQL: their dictionary is made of the columns that share them, and
+joined to them. Every worker gets all of the static relations. With a pivot each has some of its values, and nothing is
 exchanged. Without one a single worker evaluates on the threads of its machine, unless an exchange is asked for: then
 each worker owns facts by their keys. Workers write their results as Parquet; the driver learns counts and paths.
 """
@@ -235,7 +235,9 @@ class DistributedKernels:
                 frame = frame.drop(f"c{spot}", f"n{spot}").withColumnRenamed(f"v{spot}", f"c{spot}")
         types = [column.type for column in program.signatures[name].columns]
         dialect = self._engine.dialect
-        frame = frame.select(*(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, t in enumerate(types)))
+        frame = frame.select(
+            *(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, t in enumerate(types))
+        )
         self._engine.set_frame(self.sql.table(name), frame, done.rows(name))
 
 

@@ -122,7 +122,7 @@ def first_rows(
 
 
 def as_bag(plan: Plan, state: str) -> Plan:
-    """What a relation's rows are made of before duplicates, or values that are not the best, are dropped: tables do so."""
+    """What a relation's rows are made of before duplicates, or all but the best values, are dropped: tables do so."""
     match plan:
         case Distinct(child) if state == "set":
             return as_bag(child, state)
@@ -148,14 +148,13 @@ def copied_rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> pa.Table | None
             table = copied_rows(child, fetch)
             if table is None:
                 return None
-            names = [term.name for _, term in items if isinstance(term, Variable)]
-            return pa.table([table.column(name) for name in names], names=[name for name, _ in items])
+            read = [term.name for _, term in items if isinstance(term, Variable)]
+            return pa.table([table.column(name) for name in read], names=[name for name, _ in items])
         case Union(inputs):
-            tables = [copied_rows(child, fetch) for child in inputs]
-            if any(table is None for table in tables):
+            tables = [table for child in inputs if (table := copied_rows(child, fetch)) is not None]
+            if len(tables) < len(inputs):
                 return None
-            names = tables[0].column_names
-            return pa.concat_tables([table.rename_columns(names) for table in tables])
+            return pa.concat_tables([table.rename_columns(tables[0].column_names) for table in tables])
         case _:
             return None
 

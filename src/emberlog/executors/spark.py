@@ -92,7 +92,9 @@ class SparkExecutor(Executor):
     def _remember_files(self, given: Given, location: str) -> None:
         """Workers may read the user's own files, where these hold nothing but the relation's rows, as numbers."""
         path = Path(location)
-        plain = all(column.type.kind in ("number", "float") and column.type.bits == 64 for column in given.signature.columns)
+        plain = all(
+            column.type.kind in ("number", "float") and column.type.bits == 64 for column in given.signature.columns
+        )
         if plain and not given.facts and not given.counts and self.options.nulls == "error" and path.exists():
             found = (path,) if path.is_file() else tuple(sorted(path.glob("*.parquet")))
             if found and (path.is_file() or not any(child.is_dir() for child in path.iterdir())):

@@ -80,7 +80,9 @@ class Buckets(Loops):
         out, at, word, bit = self.out, self.out.fresh("b"), self.out.fresh("w"), self.out.fresh("m")
         out.line(f"{at} = {self.number(value)}")
         out.line(f"{at} = min(max({at}, turn), turn + {RING - 1}) & {RING - 1}")
-        out.line(f"{word}, {bit} = np.uint64({slot}) >> np.uint64(6), np.uint64(1) << (np.uint64({slot}) & np.uint64(63))")
+        out.line(
+            f"{word}, {bit} = np.uint64({slot}) >> np.uint64(6), np.uint64(1) << (np.uint64({slot}) & np.uint64(63))"
+        )
         with out.block(f"if {t}_b[{at}, {word}] & {bit} == 0:"):
             out.line(f"{t}_b[{at}, {word}] |= {bit}")
             out.line(f"{t}_w[{at}, {word} >> np.uint64(6)] |= np.uint64(1) << ({word} & np.uint64(63))")
@@ -96,29 +98,28 @@ class Buckets(Loops):
         with out.block(f"while {t}_in[turn & {RING - 1}] == 0:"):
             out.line("turn += 1")
         out.line(f"at = turn & {RING - 1}")
-        with out.block(f"for high in range({t}_w.shape[1]):"):
-            with out.block(f"while {t}_w[at, high] != 0:"):
-                out.line(f"word = np.uint64(64 * high) + trailing({t}_w[at, high])")
-                with out.block(f"while {t}_b[at, word] != 0:"):
-                    out.line(f"bits = {t}_b[at, word]")
-                    out.line(f"{t}_b[at, word] = bits & (bits - np.uint64(1))")
-                    out.line(f"{t}_in[at] -= 1")
-                    out.line("waiting -= 1")
-                    out.line("s = np.uint32(word * np.uint64(64) + trailing(bits))")
-                    with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):  # it got better, and was taken up since
-                        out.line("continue")
-                    out.line(f"ahead = {self.number(f'{t}_val[s]')} - turn")
-                    with out.block("if ahead > 0:"):  # it came from beyond the ring
-                        # Where values lie far apart, going from turn to turn would take for ever. Going round the
-                        # ring as a whole leaves everything in its bucket; what falls behind is taken up at hand.
-                        with out.block(f"if idle > {IDLE}:"):
-                            out.line(f"turn += ahead & {-RING}")
-                        self.sort_in(t, "s", f"{t}_val[s]")
-                        out.line("continue")
-                    out.line("took += 1")
-                    out.line("idle = 0")
-                    self.take(layout, "s")
-                out.line(f"{t}_w[at, high] &= ~(np.uint64(1) << (word & np.uint64(63)))")
+        with out.block(f"for high in range({t}_w.shape[1]):"), out.block(f"while {t}_w[at, high] != 0:"):
+            out.line(f"word = np.uint64(64 * high) + trailing({t}_w[at, high])")
+            with out.block(f"while {t}_b[at, word] != 0:"):
+                out.line(f"bits = {t}_b[at, word]")
+                out.line(f"{t}_b[at, word] = bits & (bits - np.uint64(1))")
+                out.line(f"{t}_in[at] -= 1")
+                out.line("waiting -= 1")
+                out.line("s = np.uint32(word * np.uint64(64) + trailing(bits))")
+                with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):  # it got better, and was taken up since
+                    out.line("continue")
+                out.line(f"ahead = {self.number(f'{t}_val[s]')} - turn")
+                with out.block("if ahead > 0:"):  # it came from beyond the ring
+                    # Where values lie far apart, going from turn to turn would take for ever. Going round the
+                    # ring as a whole leaves everything in its bucket; what falls behind is taken up at hand.
+                    with out.block(f"if idle > {IDLE}:"):
+                        out.line(f"turn += ahead & {-RING}")
+                    self.sort_in(t, "s", f"{t}_val[s]")
+                    out.line("continue")
+                out.line("took += 1")
+                out.line("idle = 0")
+                self.take(layout, "s")
+            out.line(f"{t}_w[at, high] &= ~(np.uint64(1) << (word & np.uint64(63)))")
 
     def rounds(self) -> None:
         """Up to `most` passes; what was put in from outside stands in the list and is sorted in first."""

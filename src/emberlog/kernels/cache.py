@@ -147,7 +147,7 @@ def call(function: Any, *arguments: Any) -> Any:
         return function(*arguments)
     import numba
 
-    types = tuple(numba.typeof(argument) for argument in arguments)
+    types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     if (function, types) not in _READY:
         with locked():
             _recovered(lambda: function.compile(types))

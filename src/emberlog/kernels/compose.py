@@ -117,9 +117,9 @@ class _Composer:
             if len(here) != 1:
                 raise _NoPath
             spot = here[0]
-            one, other = ends[spot]
-            sides.append(Side(atoms[spot].relation, flipped=at == other))
-            at = one if at == other else other
+            near, far = ends[spot]
+            sides.append(Side(atoms[spot].relation, flipped=at == far))
+            at = near if at == far else far
             if at == end and len(left) > 1:
                 raise _NoPath
             left.remove(spot)
@@ -148,12 +148,17 @@ class _Composer:
             raise _NoPath
         atoms = [goal for goal in rule.body if isinstance(goal, Atom)]
         order = [next(a for a in atoms if _is_side(a, side, path, rule)) for side in path]
-        names = [a.arguments[2].name if len(a.arguments) == 3 and isinstance(a.arguments[2], Variable) else None for a in order]
+        names = [
+            a.arguments[2].name if len(a.arguments) == 3 and isinstance(a.arguments[2], Variable) else None
+            for a in order
+        ]
         if len(path) > 2 or len(set(names) - {None}) != len([n for n in names if n]):
             raise _NoPath
         match term:
             case Variable(name) if name in names:
-                return Composition(rule.head, path[0], _second(path), irreflexive, "left" if names[0] == name else "right")
+                return Composition(
+                    rule.head, path[0], _second(path), irreflexive, "left" if names[0] == name else "right"
+                )
             case Call(function, (Variable(one), Variable(other))) if function in OPERATORS and len(path) == 2:
                 if {one, other} == set(names):
                     return Composition(rule.head, path[0], path[1], irreflexive, OPERATORS[function])
@@ -214,7 +219,10 @@ def _best_way(program: RowsProgram) -> frozenset[str]:
     names = [relation.name for relation in program.recursive]
     if len(names) > MOST_TURNED:
         return frozenset()
-    ways = (frozenset(n for n, turned in zip(names, way, strict=True) if turned) for way in product((0, 1), repeat=len(names)))
+    ways = (
+        frozenset(n for n, turned in zip(names, way, strict=True) if turned)
+        for way in product((0, 1), repeat=len(names))
+    )
     return min(ways, key=lambda turned: (_cost(_turn(program, turned)), len(turned)))
 
 
@@ -249,7 +257,5 @@ def _turn(program: RowsProgram, turned: frozenset[str]) -> RowsProgram:
             value=value,  # type: ignore[arg-type]
         )
 
-    relations = tuple(
-        replace(r, first=r.second, second=r.first) if r.name in turned else r for r in program.recursive
-    )
+    relations = tuple(replace(r, first=r.second, second=r.first) if r.name in turned else r for r in program.recursive)
     return replace(program, recursive=relations, rules=tuple(rule(old) for old in program.rules))

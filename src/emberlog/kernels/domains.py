@@ -132,7 +132,7 @@ class Kinds:
             members.setdefault(root, [])
             types.setdefault(root, type.wide)
         self.types = types
-        domains = []
+        domains: list[Domain] = []
         for root in members:
             if root not in classes.computed and types[root].kind != "float":
                 self.numbers[root] = len(domains)

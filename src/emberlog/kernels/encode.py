@@ -202,7 +202,7 @@ class Encoder:
             case "float":
                 return np.float64(value)  # type: ignore[arg-type]
             case _:
-                return np.int64(value)  # type: ignore[call-overload]
+                return np.int64(value)  # type: ignore[arg-type]
 
     def decoded(
         self, relation: str, columns: Sequence[np.ndarray[Any, Any]], described: Sequence[Column]

@@ -14,12 +14,12 @@ from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.encode import Encoder, Unsuited, flat
 from emberlog.kernels.indexes import is_unique
-from emberlog.kernels.linear import is_linear
 from emberlog.kernels.iterations import End, accumulate, replace
+from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun
 from emberlog.kernels.pivoted import PivotRun
 from emberlog.kernels.pivots import Pivots, pivots
-from emberlog.kernels.program import Atom, KernelProgram
+from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.run import Prepared, State, prepare
 from emberlog.kernels.watch import Failed, Watch
@@ -151,7 +151,7 @@ def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
     """Do these numbers fit in 32 bits, with room for the worst one?"""
     if column.dtype != np.int64 or not len(column):
         return True
-    return bool(-HALF < column.min() and column.max() < HALF)
+    return bool(column.min() > -HALF and column.max() < HALF)
 
 
 # --- the ways --------------------------------------------------------------------------------------------------------

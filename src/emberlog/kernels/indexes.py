@@ -42,7 +42,9 @@ def narrowed(columns: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, An
     return found
 
 
-def pair_of(bound: tuple[int, ...], columns: Sequence[np.ndarray[Any, Any]], needed: set[int]) -> tuple[int, int] | None:
+def pair_of(
+    bound: tuple[int, ...], columns: Sequence[np.ndarray[Any, Any]], needed: set[int]
+) -> tuple[int, int] | None:
     """The two columns of an index that fit in one word of 64 bits, if it is such a one."""
     kept = sorted(needed)
     fits = len(bound) == 1 and len(kept) == 2 and all(columns[spot].dtype.itemsize == 4 for spot in kept)
@@ -58,7 +60,7 @@ def build(
     workers: int = 1,
     pair: tuple[int, int] | None = None,
 ) -> Index:
-    """The index of a static by its `bound` columns; of the others only the `needed` ones are kept, or a `pair` packed."""
+    """The index of a static by its `bound` columns. Of the others the `needed` ones are kept, or a `pair`, packed."""
     rows = max(len(column) for column in columns)
     kept = [spot for spot in range(len(columns)) if spot in needed or spot in bound[1:]]
     if not bound:

@@ -69,17 +69,17 @@ def accumulate(
     single: dict[str, Any] = {"rank": np.uint64(0), "size": np.uint64(1), "deltas": deltas}
     derivations = 0
 
-    def step(share: float) -> None:
+    def step(share: float, whole: bool = False) -> None:
         nonlocal derivations
-        state.call(most=1, budget=1 << 62, share=share, **single)
+        state.call(most=1, budget=1 << 62, share=share, whole=int(whole), **single)
         derivations += state.figure("work")
         if state.figure("fail"):
             watch.failed(state.figure("fail"))
 
-    if any(len(columns[0]) for columns in starts.values()):
+    if any(starts[name][prepared.layouts[name].table.value or 0].any() for name in starts):
         for name, columns in starts.items():
-            state.put(name, columns)
-        step(0.0)
+            _begin(state, name, columns)
+        step(0.0, whole=True)
         for name, columns in starts.items():
             value = prepared.layouts[name].table.value
             state.put(name, [-c if i == value else c for i, c in enumerate(columns)])
@@ -98,6 +98,16 @@ def accumulate(
         # Groups come to be by contributions of whatever size: at the end those that are new still hand theirs on.
         step(ONLY_NEW if small else (prepared.width or 0.0) * waits.mean)
         watch.rounds([int(deltas[0])], sum(state.count(name) for name in prepared.tables))
+
+
+def _begin(state: State, name: str, columns: Arrays) -> None:
+    """Rows of the start: values of groups that wait."""
+    layout, t = state.prepared.layouts[name], state.prepared.tables[name]
+    value = layout.table.value
+    assert value is not None
+    if len(columns[value]):
+        state.put(name, [c * 0 if i == value else c for i, c in enumerate(columns)])
+        state.arrays[f"{t}_val"][state.slots(name, [columns[key] for key in layout.keys])] = columns[value]
 
 
 @dataclass

@@ -89,4 +89,6 @@ def _is_float(term: Term, kinds: Mapping[str, Kind]) -> bool:
 def is_linear(program: KernelProgram) -> bool:
     """Does each rule read one fact of the component? Others need facts that another worker may have."""
     names = {table.name for table in program.tables}
-    return all(sum(isinstance(goal, Atom) and goal.relation in names for goal in rule.body) == 1 for rule in program.rules)
+    return all(
+        sum(isinstance(goal, Atom) and goal.relation in names for goal in rule.body) == 1 for rule in program.rules
+    )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from emberlog.kernels.arithmetic import Arithmetic
 from emberlog.kernels.changes import change_of, moving_of
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.nests import Nest, Step
-from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Check, Id, KernelProgram, Let
-from emberlog.kernels.source import EACH, HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Key, Source, key_tuple
+from emberlog.kernels.program import Check, Let
+from emberlog.kernels.source import EACH, HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Source, key_tuple
 from emberlog.syntax.nodes import Variable
 
 # Places in `counts`, after three for each table.
@@ -124,7 +123,7 @@ class Loops(Emitter):
         if sweeps:
             # Flags are looked at eight at a time: where few slots wait, a sweep passes over the others quickly.
             out.line(f"words = {t}_seen.view(np.uint64)")
-            out.line(f"sweep = (high - low) * {SWEEP} > {t}_seen.size")
+            out.line(f"sweep = {self.sweeps(t)}")
             with out.block("if sweep:"):
                 # Facts may travel to larger ids or to smaller ones: up and down in turns suits both.
                 out.line("low, high, down = 0, words.size, not down")
@@ -144,6 +143,9 @@ class Loops(Emitter):
             else:
                 out.line(f"s = {source}[np.uint64(q)]")
                 self.take_waiting(layout, t)
+
+    def sweeps(self, t: str) -> str:
+        return f"(high - low) * {SWEEP} > {t}_seen.size"
 
     def take_waiting(self, layout: TableLayout, t: str) -> None:
         """Takes up a slot if it waits and is ours."""
@@ -183,15 +185,7 @@ class Loops(Emitter):
         t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
         value = ""
         if fold == "sum":
-            out.line(f"{t}_d = {t}_del[{slot}]")
-            out.line(f"{t}_del[{slot}] = 0")
-            out.line(f"{t}_old = {t}_val[{slot}]")
-            total = f"{t}_old + {t}_d" if layout.value_kind == "float" else Arithmetic(out).sum(f"{t}_old", f"{t}_d")
-            out.line(f"{t}_now = {total}")
-            if layout.value_kind == "float":
-                with out.block(f"if {t}_now != {t}_now:"):
-                    out.line("fail = 1")
-            out.line(f"{t}_val[{slot}] = {t}_now")
+            self.take_change(layout, t, slot)
             value = f"{t}_now"
         elif fold != "set":
             out.line(f"{t}_now = {f'np.int64({t}_val[{slot}])' if layout.narrow else f'{t}_val[{slot}]'}")
@@ -206,6 +200,19 @@ class Loops(Emitter):
         for nest in self.nests:
             if nest.table == layout.table.name:
                 self.start(nest, layout, columns, value)
+
+    def take_change(self, layout: TableLayout, t: str, slot: str) -> None:
+        """What has come for a sum is added to it, and waits no longer."""
+        out = self.out
+        out.line(f"{t}_d = {t}_del[{slot}]")
+        out.line(f"{t}_del[{slot}] = 0")
+        out.line(f"{t}_old = {t}_val[{slot}]")
+        total = f"{t}_old + {t}_d" if layout.value_kind == "float" else Arithmetic(out).sum(f"{t}_old", f"{t}_d")
+        out.line(f"{t}_now = {total}")
+        if layout.value_kind == "float":
+            with out.block(f"if {t}_now != {t}_now:"):
+                out.line("fail = 1")
+        out.line(f"{t}_val[{slot}] = {t}_now")
 
     def link(self, layout: TableLayout, slot: str, columns: Mapping[int, str]) -> None:
         t, out = self.tables[layout.table.name], self.out
@@ -256,7 +263,7 @@ class Loops(Emitter):
             match step:
                 case Let(variable) if variable in moving:
                     changing.append(step)
-                case Check(condition) if not moving.isdisjoint({*_names(step)}):
+                case Check() if not moving.isdisjoint({*_names(step)}):
                     changing.append(step)
                 case _:
                     fixed.append(step)
@@ -460,17 +467,17 @@ class States(Loops):
             self.out.line(f"{t}_stop = {t}_seen.size" if layout.storage == "dense" else f"{t}_stop = {t}_count")
         for layout in self.layouts.values():
             t = self.tables[layout.table.name]
-            with self.out.block(f"for s in range({'np.uint32' if layout.storage == 'dense' else ''}({t}_stop)):"):
-                with self.out.block(f"if {t}_seen[s] != 0:"):
-                    columns = self.columns(layout, "s")
-                    self.out.line(f"{t}_now = {t}_val[s]")
-                    for nest in self.nests:
-                        if nest.table == layout.table.name:
-                            env = {
-                                name: f"{t}_now" if position == layout.table.value else columns[position]
-                                for position, name in nest.binds
-                            }
-                            self.nest(nest, env)
+            each = f"for s in range({'np.uint32' if layout.storage == 'dense' else ''}({t}_stop)):"
+            with self.out.block(each), self.out.block(f"if {t}_seen[s] != 0:"):
+                columns = self.columns(layout, "s")
+                self.out.line(f"{t}_now = {t}_val[s]")
+                for nest in self.nests:
+                    if nest.table == layout.table.name:
+                        env = {
+                            name: f"{t}_now" if position == layout.table.value else columns[position]
+                            for position, name in nest.binds
+                        }
+                        self.nest(nest, env)
 
     def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
         t, out, slot = self.tables[layout.table.name], self.out, self.out.fresh("s")

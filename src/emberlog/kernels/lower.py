@@ -76,7 +76,9 @@ class _Lowering:
         self.read = _read_columns(raw, statics) | {
             (name, spot) for name in folds for spot in range(len(self.signatures[name].columns))
         }
-        columns = ((name, i, c.type) for name in (*folds, *statics) for i, c in enumerate(self.signatures[name].columns))
+        columns = (
+            (name, i, c.type) for name in (*folds, *statics) for i, c in enumerate(self.signatures[name].columns)
+        )
         kinds = Kinds(
             reader.classes,
             [(name, spot, type) for name, spot, type in columns if (name, spot) in self.read],
@@ -106,7 +108,7 @@ class _Lowering:
         position, function = next(iter(aggregates.items()))
         match function:
             case "min" | "max":
-                return function, position  # type: ignore[return-value]
+                return function, position
             case "sum" | "count":
                 return "sum", position
             case _:
@@ -184,7 +186,8 @@ class _Lowering:
     def _rule(self, rule: CoreRule) -> KernelRule:
         if rule.order or rule.limit is not None:
             raise _Unfit("a rule sorts or limits its rows")
-        arguments, contributor = [], None
+        arguments: list[Term] = []
+        contributor: Term | None = None
         for argument in rule.arguments:
             match argument:
                 case Aggregate("count"):
@@ -338,7 +341,9 @@ def _contributors(program: KernelProgram) -> Iterator[tuple[str, tuple[int, ...]
             raise _Unfit(f"the contributor of the sum of `{rule.head}` does not name one binding")
         for goal in held:
             known = (
-                spot for spot, arg in enumerate(goal.arguments) if arg is not None and free.isdisjoint(variables_of(arg))
+                spot
+                for spot, arg in enumerate(goal.arguments)
+                if arg is not None and free.isdisjoint(variables_of(arg))
             )
             yield goal.relation, tuple(known)
 

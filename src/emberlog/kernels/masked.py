@@ -31,7 +31,15 @@ class Block:
 
 
 class MaskedRun:
-    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch, part: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        exits: Mapping[str, Arrays],
+        workers: int,
+        keep: bool,
+        watch: Watch,
+        part: tuple[int, int] = (0, 1),
+    ) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
@@ -47,7 +55,12 @@ class MaskedRun:
 
     def run(self) -> MaskedRun:
         firsts = list(range(0, self.number, BLOCK))
-        share(firsts, min(self.workers, max(len(firsts), 1)), self._block, lambda: self.watch.look(sum(self.counts.values())))
+        share(
+            firsts,
+            min(self.workers, max(len(firsts), 1)),
+            self._block,
+            lambda: self.watch.look(sum(self.counts.values())),
+        )
         for blocks in self.blocks.values():
             blocks.sort(key=lambda block: block.first)
         return self

@@ -17,7 +17,7 @@ WORDS = 8  # of 64 pivots
 
 
 def is_maskable(program: KernelProgram, layouts: dict[str, TableLayout], nests: tuple[Nest, ...]) -> bool:
-    """Do the rules do nothing with their pivot but hand it on, and are all tables sets that have a slot for each key?"""
+    """Do the rules do nothing with their pivot but hand it on, and are all tables sets with a slot for each key?"""
     if any(layout.table.fold != "set" or layout.storage != "dense" for layout in layouts.values()):
         return False
     for nest in nests:

@@ -44,8 +44,10 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Meet:
-    """The values of `variable` that two statics have in common: their rows are sorted by it, and the loops jump from one
-    to the other over what the other does not have. The last of the `bound` columns of each probe is the one they share.
+    """The values of `variable` that two statics have in common.
+
+    Their rows are sorted by it, and the loops jump from one to the other over what the other does not have. The last
+    of the `bound` columns of each probe is the one they share.
     """
 
     variable: str

@@ -56,7 +56,15 @@ class Pivoted:
 
 
 class PivotRun:
-    def __init__(self, prepared: Prepared, exits: Mapping[str, Arrays], workers: int, keep: bool, watch: Watch, part: tuple[int, int] = (0, 1)) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        exits: Mapping[str, Arrays],
+        workers: int,
+        keep: bool,
+        watch: Watch,
+        part: tuple[int, int] = (0, 1),
+    ) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep

@@ -123,8 +123,8 @@ class KernelProgram:
 
     `rules` are the recursive ones; what the others give is computed by the relational evaluator (`exits`). `delta`
     programs take up what is new. Iterations have two ways: `accumulate` hands on what sums change by, which a proof
-    allows; `replace` computes a new state from the last one. `unique` are (static, columns) that must determine the static's rows for
-    `sum<(K,V)>` to be a plain sum: checked against the data.
+    allows; `replace` computes a new state from the last one. `unique` are (static, columns) that must determine the
+    static's rows for `sum<(K,V)>` to be a plain sum: checked against the data.
     """
 
     tables: tuple[Table, ...]

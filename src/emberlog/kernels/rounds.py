@@ -141,13 +141,13 @@ def run_worker(
         received, summaries = exchange.swap(
             mail, (waited, facts, state.figure("fail"), sum(len(m[0]) if m else 0 for m in mail))
         )
-        if any(summary[2] for summary in summaries):
+        if any(summary[2] != 0 for summary in summaries):
             raise Failed
         for sender, arrays in enumerate(received):
             if sender != rank:
                 inbox(state, arrays)
         tell([sum(summary[0] for summary in summaries)], sum(summary[1] for summary in summaries))
-        if not any(summary[0] or summary[3] for summary in summaries):
+        if all(summary[0] == summary[3] == 0 for summary in summaries):
             return
 
 
@@ -169,7 +169,8 @@ def slot_owners(state: State, name: str, slots: np.ndarray[Any, Any], size: int)
     t, layout = state.prepared.tables[name], state.prepared.layouts[name]
     if layout.storage == "dense" or not layout.keys:
         return slots.astype(np.uint64) % np.uint64(size)
-    return state.arrays[f"{t}_k"][slots, 0].view(np.uint64) % np.uint64(size)
+    keys: np.ndarray[Any, Any] = state.arrays[f"{t}_k"][slots, 0]
+    return keys.view(np.uint64) % np.uint64(size)
 
 
 def owned(state: State, name: str, rank: int, size: int) -> list[np.ndarray[Any, Any]]:

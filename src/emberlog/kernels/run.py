@@ -11,10 +11,10 @@ import numpy as np
 from emberlog.kernels import loops
 from emberlog.kernels.buckets import RING, Buckets, is_bucketed
 from emberlog.kernels.cache import call, compiled
+from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import build, narrowed, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
-from emberlog.kernels.domains import variables_of
 from emberlog.kernels.masks import WORDS, Masks, is_maskable
 from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
@@ -87,12 +87,17 @@ def prepare(
         shared[f"c{i}"] = encoder.constant(kind, value)
     for (name, bound), label in names.items():
         static = program.static(name)
-        kind = static.kinds[bound[0]] if bound else None
-        slots = encoder.sizes[kind.domain] if isinstance(kind, Id) else 0
+        first = static.kinds[bound[0]] if bound else None
+        slots = encoder.sizes[first.domain] if isinstance(first, Id) else 0
         pair = pairs.get((name, bound))
         index = build(static, bound, columns[name], reading[name, bound], slots, workers, pair)
         shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
-        shared |= {f"{label}_p": index.packed, f"{label}_o": index.offsets, f"{label}_k": index.keys, f"{label}_m": np.uint64(index.rows)}
+        shared |= {
+            f"{label}_p": index.packed,
+            f"{label}_o": index.offsets,
+            f"{label}_k": index.keys,
+            f"{label}_m": np.uint64(index.rows),
+        }
     for i, table in enumerate(program.tables):
         layout = made[table.name]
         for spot, domain in enumerate(layout.domains):

@@ -369,7 +369,7 @@ def trailing(word: Any) -> Any:
 @jit
 def drain_masks(masks: Any, seen: Any, log: Any, count: Any, out: Any) -> Any:
     """Takes the masks of the slots in `log` out of a table, which is empty again. Returns how many bits they have."""
-    total = 0
+    total = np.int64(0)
     for i in range(count):
         slot = log[i]
         for word in range(masks.shape[1]):

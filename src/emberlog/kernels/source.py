@@ -308,11 +308,11 @@ class Emitter:
         slot = self.out.fresh("s")
         chain = walk_key(walk, layout.keys, table)
         if chain is None:
-            position = self.out.fresh("q")
+            counter = self.out.fresh("q")
             # Facts that were taken up are the first of a list only where it is followed one by one.
             in_order = table.fold == "set" and (layout.storage == "hash" or self.pivoted)
-            with self.out.block(f"for {position} in range({t}_{'taken' if in_order else 'count'}):"):
-                self.out.line(f"{slot} = {self.logged(layout, t, position)}")
+            with self.out.block(f"for {counter} in range({t}_{'taken' if in_order else 'count'}):"):
+                self.out.line(f"{slot} = {self.logged(layout, t, counter)}")
                 with self.out.block("if True:" if in_order else f"if {t}_seen[{slot}] & {TAKEN} != 0:"):
                     self.visited(walk, slot, known, rest, nest, env, done)
             return
@@ -368,7 +368,9 @@ class Emitter:
             there = f"{slot} >= 0"
             if counts:
                 there += (
-                    f" and {slot} < {t}_taken" if layout.table.fold == "set" else f" and {t}_seen[{slot}] & {TAKEN} != 0"
+                    f" and {slot} < {t}_taken"
+                    if layout.table.fold == "set"
+                    else f" and {t}_seen[{slot}] & {TAKEN} != 0"
                 )
         with self.out.block(f"if {there}:"):
             self.bound_fact(walk, slot, dict(zip(layout.keys, keys, strict=True)), rest, nest, env, done)
@@ -490,8 +492,9 @@ class Emitter:
         return names
 
     def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None) -> None:
-        """The group of a slot waits for the next round, unless it does so already. With `hold` only a group that is new,
-        or for which this holds, waits."""
+        """The group of a slot waits for the next round, unless it does so already.
+
+        With `hold` only a group that is new, or for which this holds, waits."""
         out, bits = self.out, self.out.fresh("f")
         out.line(f"{bits} = {t}_seen[{slot}]")
         with out.block(f"if {bits} & {QUEUED} == 0{f' and ({bits} == 0 or {hold})' if hold else ''}:"):

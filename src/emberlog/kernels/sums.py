@@ -20,7 +20,8 @@ class Sums(Loops):
     """Writes the loops of such tables. Changes below `share` are not worth a derivation.
 
     Of a group that has handed something on, `cost` is how many derivations that took, and `need` how large its change
-    must be for those of others to be 1 in the mean.
+    must be for those of others to be 1 in the mean. In a round with `whole` groups hand on their values: the start of
+    an iteration, of which nothing has been handed on.
     """
 
     def declare(self, layout: TableLayout) -> None:
@@ -31,6 +32,17 @@ class Sums(Loops):
 
     def grown(self, layout: TableLayout, t: str) -> list[str]:
         return [*super().grown(layout, t), f"{t}_cost", f"{t}_need"]
+
+    def sweeps(self, t: str) -> str:
+        # A sweep would take up what has come meanwhile, too.
+        return f"{super().sweeps(t)} and {self.use('whole', 'int64', 0)} == 0"
+
+    def take_change(self, layout: TableLayout, t: str, slot: str) -> None:
+        with self.out.block(f"if {self.use('whole', 'int64', 0)} != 0:"):
+            self.out.line(f"{t}_now = {t}_val[{slot}]")
+            self.out.line(f"{t}_old, {t}_d = 0.0, {t}_now")
+        with self.out.block("else:"):
+            super().take_change(layout, t, slot)
 
     def take_waiting(self, layout: TableLayout, t: str) -> None:
         out, share = self.out, self.use("share", "float64", 0)

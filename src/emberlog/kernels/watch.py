@@ -15,7 +15,8 @@ class Failed(Exception):
 class Watch(Protocol):
     """What loops ask while they run. `most_rounds` is how many rounds one fixpoint may take."""
 
-    most_rounds: int
+    @property
+    def most_rounds(self) -> int: ...
 
     def look(self, facts: int) -> None:
         """Raises when rows or time are over their limits."""

@@ -42,7 +42,9 @@ class KernelWorker:
         stats = StratumStats(tuple(table.name for table in self.program.tables))
         meter = Meter(self.limits, Silent())
         watch = MeterWatch(meter, stats, self.growing, self.inventing)
-        statics = {static.name: self._table(static.name, inputs[f"static/{static.name}"]) for static in self.program.statics}
+        statics = {
+            static.name: self._table(static.name, inputs[f"static/{static.name}"]) for static in self.program.statics
+        }
         exits = {name: self._table(name, inputs[f"exit/{name}"]) for name in stats.predicates}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:

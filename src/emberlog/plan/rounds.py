@@ -158,7 +158,6 @@ class _Planner:
         if until is not None and signature.aggregates:
             yield self.each_round(f"size of the change of {name}", _distance(state, following, signature, until))
 
-
     # --- rounds that hand on changes -----------------------------------------------------------------------------
 
     def by_changes(self, relation: RelationPlan) -> Iterator[Step]:

@@ -14,17 +14,13 @@ from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.layout import Ids
 from emberlog.kernels.rows.matrices import MatrixRun
 from emberlog.kernels.rows.program import RowRelation, RowsProgram, Storage
-from emberlog.kernels.rows.relations import StaticRows, StaticValues
+from emberlog.kernels.rows.relations import OverBudget, StaticRows, StaticValues
 from emberlog.kernels.rows.rounds import RowRun
 
 Columns: TypeAlias = tuple[np.ndarray, ...]
 
 CELLS = 1 << 22
 """Cells of matrices that are always made: 64 megabytes."""
-
-
-class OverBudget(Exception):
-    """The rows take more memory than they were given."""
 
 
 class RowsRun:

@@ -17,6 +17,10 @@ from emberlog.kernels.rows.program import Kind, RowRelation, ValueType
 from emberlog.kernels.rows.values import dtype_of, kept
 
 
+class OverBudget(Exception):
+    """The rows take more memory than they were given."""
+
+
 class StaticRows:
     """A relation that does not change, by its first or its second column; each is made when first asked for."""
 
