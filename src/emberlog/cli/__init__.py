@@ -73,6 +73,10 @@ def run(
     decompose: Annotated[bool, typer.Option(help="Of the kernels: use pivots where there are any.")] = True,
     exchange: Annotated[bool, typer.Option(help="Of the kernels: workers own facts and swap them each round.")] = False,
     ordered: Annotated[bool, typer.Option(help="Of the kernels: take up small values first.")] = True,
+    partition: Annotated[
+        list[str] | None, typer.Option(help="Of the kernels: divide a predicate by an argument (from 0): tc=1.")
+    ] = None,
+    join: Annotated[str, typer.Option(help="Of Spark SQL: auto, broadcast or shuffle.")] = "auto",
     memory: Annotated[str | None, typer.Option(help="What a run may keep in memory, such as 4GB.")] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print what each stratum took.")] = False,
 ) -> None:
@@ -104,6 +108,8 @@ def run(
             decompose=decompose,
             exchange=exchange,
             ordered=ordered,
+            partition=_partition(partition),
+            join=join,
         )
         _report(result, program, wrote=output or Path())
         if stats:
@@ -164,6 +170,17 @@ def _params(pairs: list[str] | None) -> dict[str, Value]:
             raise UsageError(f"--param {pair!r} is not of the form K=V")
         params[name] = _value(text)
     return params
+
+
+def _partition(pairs: list[str] | None) -> dict[str, int] | None:
+    """`PREDICATE=ARGUMENT` options as numbers."""
+    found = {}
+    for pair in pairs or []:
+        name, _, text = pair.partition("=")
+        if not name or not text.isdigit():
+            raise UsageError(f"--partition {pair!r} is not of the form PREDICATE=ARGUMENT")
+        found[name] = int(text)
+    return found or None
 
 
 def _value(text: str) -> Value:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 Placement = Literal["auto", "local", "spark"]
 
 
+CHOICES = {"storage": ("auto", "hash", "rows", "loops"), "join": ("auto", "broadcast", "shuffle")}
+
+
 @dataclass(frozen=True)
 class Variants:
     """Choices among the ways of the kernels, for comparison; the defaults are what is fastest.
@@ -36,7 +39,8 @@ class Variants:
     `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
     `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts.
     `ordered=False` takes up values in the order in which they come, not small ones first. `partition` gives the
-    argument (from 0) by which a predicate is divided among workers, in place of what the analysis finds.
+    argument (from 0) by which a predicate is divided among workers, in place of what the analysis finds. `join` makes
+    Spark SQL broadcast the smaller side of joins, or shuffle both, where it would choose by itself.
     """
 
     decompose: bool = True
@@ -44,6 +48,7 @@ class Variants:
     storage: Literal["auto", "hash", "rows", "loops"] = "auto"
     ordered: bool = True
     partition: Mapping[str, int] | None = None
+    join: Literal["auto", "broadcast", "shuffle"] = "auto"
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> Variants:
@@ -52,8 +57,9 @@ class Variants:
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise UsageError(f"there is no option `{name}`", fix=hint or f"options are {', '.join(sorted(known))}")
-            if name == "storage" and value not in ("auto", "hash", "rows", "loops"):
-                raise UsageError(f'storage is "auto", "hash", "rows" or "loops", not {value!r}')
+            allowed = CHOICES.get(name)
+            if allowed is not None and value not in allowed:
+                raise UsageError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
         return Variants(**options)
 
 
@@ -79,11 +85,13 @@ class Options:
         return Choices(
             workers=self.workers or os.cpu_count() or 1,
             decompose=chosen.decompose,
-            exchange=chosen.exchange,
+            # Dividing a predicate by an argument of the user's choice means to exchange facts, unless it is a pivot.
+            exchange=chosen.exchange or chosen.partition is not None,
             storage=chosen.storage,
             # A user's limit is on plain rounds, in which every fact that waits is taken up.
             ordered=chosen.ordered and self.limits.rounds is None,
             partition=chosen.partition,
+            memory=self.memory,
         )
 
 

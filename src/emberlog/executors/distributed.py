@@ -28,6 +28,7 @@ from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import run_workers
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
+from emberlog.kernels.evaluate import divided
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.pivots import pivots
 from emberlog.kernels.program import Domain, Id, KernelProgram
@@ -189,8 +190,9 @@ class DistributedKernels:
         chosen = self.options.variants
         if program.mode != "delta":
             return 1
-        apart = chosen.decompose and any(pivots(program).values())
-        return self._slots() if apart or (chosen.exchange and is_linear(program)) else 1
+        found = divided(pivots(program), program, chosen.partition) if chosen.decompose else {}
+        exchange = chosen.exchange or (chosen.partition is not None and not any(found.values()))
+        return self._slots() if any(found.values()) or (exchange and is_linear(program)) else 1
 
     def _slots(self) -> int:
         if self.options.workers is not None:

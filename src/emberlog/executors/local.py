@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ from emberlog.types import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from emberlog.kernels.evaluate import Choices
 
 
 class LocalExecutor(Executor):
@@ -170,7 +173,7 @@ class LocalExecutor(Executor):
 
         try:
             self.results |= evaluate_locally(
-                self.sql, stratum, program, stats, self.sql.meter, self.options.choices(), self.fetch
+                self.sql, stratum, program, stats, self.sql.meter, self._choices(), self.fetch
             )
         except (Unsuited, Failed) as reason:
             stats.because = str(reason) or "an operation had no value"
@@ -179,6 +182,9 @@ class LocalExecutor(Executor):
             stats.rounds, stats.facts = 0, None
             stats.deltas.clear()
             self._by_sql(stratum, stats)
+
+    def _choices(self) -> Choices:
+        return replace(self.options.choices(), spill=str(self.scratch / "spill"))
 
     def _by_sql(self, stratum: Stratum, stats: StratumStats) -> None:
         if stratum.evaluation != "once":

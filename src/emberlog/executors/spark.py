@@ -9,6 +9,8 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -21,12 +23,13 @@ from emberlog.data.sources import (
     DatasetSource,
     EmptySource,
     JdbcSource,
+    Source,
     SparkSource,
     SparkTableSource,
     TextSource,
 )
 from emberlog.diagnostics import DataError, ExecutionError, counted
-from emberlog.executors.base import Executor, Given, Options, check_obligations
+from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations
 from emberlog.executors.kernel import refuse
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
@@ -65,6 +68,10 @@ class SparkExecutor(Executor):
         self.kernels: DistributedKernels | None = None
         # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
         self.limited = options.limits.rows is not None or options.limits.seconds is not None
+
+    def run(self, sources: Mapping[str, Source], wanted: frozenset[str]) -> Outcome:
+        with join_settings(self.session, self.options.variants.join):
+            return super().run(sources, wanted)
 
     # --- loading -------------------------------------------------------------------------------------------------
 
@@ -321,6 +328,29 @@ class SparkExecutor(Executor):
     def close(self) -> None:
         self.driver.close()
         self.engine.close()
+
+
+BROADCAST = {"broadcast": str(1 << 33), "shuffle": "-1"}
+
+
+@contextmanager
+def join_settings(session: Any, join: str) -> Iterator[None]:
+    """Makes Spark broadcast, or shuffle, while a run goes on; the session's own settings come back."""
+    names = ("spark.sql.autoBroadcastJoinThreshold", "spark.sql.adaptive.autoBroadcastJoinThreshold")
+    if join == "auto":
+        yield
+        return
+    before = {name: session.conf.get(name, None) for name in names}
+    try:
+        for name in names:
+            session.conf.set(name, BROADCAST[join])
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
 
 
 def _absolute(location: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,10 +18,12 @@ from emberlog.kernels.indexes import is_unique
 from emberlog.kernels.iterations import End, accumulate, replace
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun
+from emberlog.kernels.memory import Memory, bytes_of
 from emberlog.kernels.pivoted import PivotRun
 from emberlog.kernels.pivots import Pivots, pivots
 from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
+from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.run import Prepared, State, prepare
 from emberlog.kernels.watch import Failed, Watch
 
@@ -48,6 +51,8 @@ class Choices:
     keep: frozenset[str] | None = None
     partition: Mapping[str, int] | None = None
     part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
+    memory: str | None = None  # such as 4GB; None: a share of what is free
+    spill: str | None = None  # the folder for finished rows that are too many
 
 
 @dataclass
@@ -86,6 +91,7 @@ def evaluate(
 
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
     """
+    memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
     given = {"static": _flat(statics), "exit": _flat(exits), "start": _flat(starts or {})}
     encoder = Encoder(program, _by_name(given.values()))
     arrays, first, begin = ({n: encoder.rows(n, c) for n, c in part.items()} for part in given.values())
@@ -97,19 +103,27 @@ def evaluate(
         program = replaced(program, mode="replace")
     rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
     found = pivots(program) if choices.decompose and program.mode == "delta" else {}
-    chosen: Pivots = {table.name: found.get(table.name, ()) for table in program.tables}
-    apart = peers is not None and peers.size > 1
+    chosen = divided(found, program, choices.partition)
+    apart = (peers is not None and peers.size > 1) or (choices.exchange and choices.workers > 1 and is_linear(program))
     composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
     if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()))):
-        return _by_rows(composed, encoder, arrays, first, choices, watch)
+        try:
+            return _by_rows(composed, encoder, arrays, first, choices, watch, memory)
+        except OverBudget as error:
+            raise Unsuited(f"{error} (memory=)") from None
     fits = all(_fit_in_half(column) for name in first for column in first[name])
+
+    def loops(narrow: bool) -> Evaluated:
+        given = (program, chosen, encoder, arrays, first, begin, rows, choices, watch, memory, end, peers)
+        return evaluate_loops(*given, narrow)
+
     try:
-        return evaluate_loops(program, chosen, encoder, arrays, first, begin, rows, choices, watch, end, peers, fits)
+        return loops(narrow=fits)
     except Failed:
         if not fits:
             raise
     # A number left 32 bits, perhaps: with 64 it is certain.
-    return evaluate_loops(program, chosen, encoder, arrays, first, begin, rows, choices, watch, end, peers, False)
+    return loops(narrow=False)
 
 
 def evaluate_loops(
@@ -122,6 +136,7 @@ def evaluate_loops(
     rows: int,
     choices: Choices,
     watch: Watch,
+    memory: Memory,
     end: End | None,
     peers: Exchange | None,
     narrow: bool,
@@ -139,12 +154,28 @@ def evaluate_loops(
         ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
         workers=choices.workers,
         narrow_values=narrow,
+        partition=choices.partition,
     )
+    threads = choices.workers if any(chosen.values()) or choices.exchange else 1
+    memory.check(prepared.bytes + threads * State.needs(prepared), "tables and indexes")
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
     if any(chosen.values()):
-        return _by_pivots(prepared, encoder, exits, choices, watch)
-    return _by_rounds(prepared, encoder, exits, choices, watch, peers)
+        return _by_pivots(prepared, encoder, exits, choices, watch, memory)
+    return _by_rounds(prepared, encoder, exits, choices, watch, memory, peers)
+
+
+def divided(found: Pivots, program: KernelProgram, partition: Mapping[str, int] | None) -> Pivots:
+    """The pivots to use. Where the user divides a predicate by an argument, that one, if it is one."""
+    asked = {name: spot for name, spot in (partition or {}).items() if program.table(name) is not None}
+    apart = all(spot in found.get(name, ()) for name, spot in asked.items())
+    if not asked:
+        return {table.name: found.get(table.name, ()) for table in program.tables}
+    first = {found[name].index(spot) for name, spot in asked.items()} if apart else set()
+    if len(first) != 1:
+        return {table.name: () for table in program.tables}
+    (spot,) = first
+    return {table.name: (found[table.name][spot],) for table in program.tables}
 
 
 def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
@@ -172,6 +203,7 @@ def _by_rows(
     exits: Mapping[str, Columns],
     choices: Choices,
     watch: Watch,
+    memory: Memory,
 ) -> Evaluated:
     from emberlog.kernels.rows.evaluate import RowsRun
 
@@ -184,6 +216,7 @@ def _by_rows(
         {name: tuple(columns[: 3 if _is_valued(composed, name) else 2]) for name, columns in statics.items()},
         {name: turned(name, columns) for name, columns in exits.items()},
         workers=choices.workers,
+        budget=memory.budget,
     )
     names = [table.name for table in encoder.program.tables]
     try:
@@ -207,13 +240,14 @@ def _is_valued(composed: Composed, name: str) -> bool:
 
 
 def _by_pivots(
-    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch, memory: Memory
 ) -> Evaluated:
     keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
     many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
     kind = MaskedRun if prepared.masked else PivotRun
-    result = kind(prepared, exits, choices.workers, keep, watch, choices.part).run()
+    result = kind(prepared, exits, choices.workers, keep, watch, memory, choices.part).run()
+    how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
 
 
@@ -223,6 +257,7 @@ def _by_rounds(
     exits: Mapping[str, Columns],
     choices: Choices,
     watch: Watch,
+    memory: Memory,
     peers: Exchange | None,
 ) -> Evaluated:
     """Rounds by one worker, or by several that swap facts where the rules look up no facts of each other."""
@@ -239,7 +274,7 @@ def _by_rounds(
         done = run_together(prepared, exits, choices.workers, watch)
         how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}"
     else:
-        done = run_alone(prepared, exits, watch)
+        done = run_alone(prepared, exits, watch, memory)
         how = f"rounds, {_storages(prepared)}, one worker"
     return Evaluated(
         encoder,

@@ -107,7 +107,8 @@ def _begin(state: State, name: str, columns: Arrays) -> None:
     assert value is not None
     if len(columns[value]):
         state.put(name, [c * 0 if i == value else c for i, c in enumerate(columns)])
-        state.arrays[f"{t}_val"][state.slots(name, [columns[key] for key in layout.keys])] = columns[value]
+        slots = state.slots(name, [columns[key] for key in layout.keys], len(columns[value]))
+        state.arrays[f"{t}_val"][slots] = columns[value]
 
 
 @dataclass

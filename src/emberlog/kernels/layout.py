@@ -32,6 +32,7 @@ class TableLayout:
     chains: tuple[int, ...] = ()
     counted: bool = False  # a sum reads it: facts count when they are taken up, not before
     small: bool = False  # a byte for each slot fits in the nearest cache
+    divided_by: int | None = None  # of `keys`, the one by which workers own facts, where the user chose it
     narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
 
     @property
@@ -57,6 +58,7 @@ def layouts(
     sizes: Mapping[int, int],
     rows: int,
     force_hash: bool = False,
+    partition: Mapping[str, int] | None = None,
 ) -> dict[str, TableLayout]:
     """The layout of every table, for domains of these sizes and so many input rows."""
     found = {}
@@ -71,8 +73,16 @@ def layouts(
         chains = _chains(table, keys, nests)
         counted = _counted(table.name, program, nests)
         storage: Literal["dense", "hash"] = "dense" if dense else "hash"
-        found[table.name] = TableLayout(table, storage, keys, domains, chains, counted, slots <= NEAR)
+        divided_by = _divided_by(table, keys, partition)
+        found[table.name] = TableLayout(table, storage, keys, domains, chains, counted, slots <= NEAR, divided_by)
+            table, storage, keys, domains, chains, counted, slots <= NEAR, _divided_by(table, keys, partition)
+        )
     return found
+
+
+def _divided_by(table: Table, keys: tuple[int, ...], partition: Mapping[str, int] | None) -> int | None:
+    chosen = (partition or {}).get(table.name)
+    return keys.index(chosen) if chosen in keys else None
 
 
 def _domain(kind: Kind) -> int | None:

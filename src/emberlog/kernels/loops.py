@@ -178,7 +178,11 @@ class Loops(Emitter):
     def owner(self, layout: TableLayout, t: str) -> str:
         if not layout.keys:
             return "np.uint64(0)"
-        return "np.uint64(s) % size" if layout.storage == "dense" else f"np.uint64({t}_k[s, 0]) % size"
+        if layout.storage == "hash":
+            return f"np.uint64({t}_k[s, {layout.divided_by or 0}]) % size"
+        if layout.divided_by is None:
+            return "np.uint64(s) % size"
+        return f"np.uint64({self.columns(layout, 's')[layout.keys[layout.divided_by]]}) % size"
 
     def take(self, layout: TableLayout, slot: str) -> None:
         """One fact: into the indexes of its table, then into every nest that starts there."""

@@ -12,6 +12,7 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.crew import share
 from emberlog.kernels.masks import WORDS
+from emberlog.kernels.memory import Memory
 from emberlog.kernels.pivoted import grouped_exits
 from emberlog.kernels.run import Arrays, Prepared, State
 from emberlog.kernels.runtime import drain_masks, expand_masks
@@ -38,12 +39,14 @@ class MaskedRun:
         workers: int,
         keep: bool,
         watch: Watch,
+        memory: Memory,
         part: tuple[int, int] = (0, 1),
     ) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
         self.watch = watch
+        self.memory = memory
         self.pivots, self.exits = grouped_exits(prepared, exits, part)
         self.number = len(self.pivots[0])
         self.blocks: dict[str, list[Block]] = {name: [] for name in prepared.tables}
@@ -80,7 +83,8 @@ class MaskedRun:
             with self._lock:
                 self.counts[name] += int(total)
                 if self.keep and count:
-                    self.blocks[name].append(Block(first, arrays[f"{t}_log"][:count].copy(), masks))
+                    slots = self.memory.keep(arrays[f"{t}_log"][:count].copy())
+                    self.blocks[name].append(Block(first, slots, self.memory.keep(masks)))
         with self._lock:
             self.derivations += state.figure("work")
             self.rounds = max(self.rounds, state.figure("rounds"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from emberlog.kernels.indexes import by_key
 from emberlog.kernels.layout import TableLayout
+from emberlog.kernels.memory import Memory
 from emberlog.kernels.run import Arrays, Prepared, State
 from emberlog.kernels.watch import Watch
 
@@ -63,12 +64,14 @@ class PivotRun:
         workers: int,
         keep: bool,
         watch: Watch,
+        memory: Memory,
         part: tuple[int, int] = (0, 1),
     ) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
         self.watch = watch
+        self.memory = memory
         self.pivots, self.exits = grouped_exits(prepared, exits, part)
         self.number = len(self.pivots[0]) if self.pivots else 0
         self.next = 0
@@ -142,7 +145,8 @@ class PivotRun:
         for i, (name, t) in enumerate(self.prepared.tables.items()):
             amount = int(output.written[i])
             if amount:
-                columns = output.taken(t, amount) if self.keep else {}
+                taken = output.taken(t, amount) if self.keep else {}
+                columns = {position: self.memory.keep(column) for position, column in taken.items()}
                 piece = Piece(start, reached, self.rows[f"{t}_rows"][start:reached], columns)
                 with self.lock:
                     self.result.counts[name] += amount

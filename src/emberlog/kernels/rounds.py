@@ -15,11 +15,12 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.cluster.exchange import Exchange, PeerLost
 from emberlog.kernels.cluster.threads import thread_exchanges
+from emberlog.kernels.memory import Memory
 from emberlog.kernels.run import Arrays, Prepared, State
 from emberlog.kernels.runtime import outgoing
 from emberlog.kernels.watch import Watch
 
-WORK = 100_000_000  # derivations between two looks at the clock
+WORK = 50_000_000  # derivations between two looks at the clock
 ROUNDS = 1 << 12
 EVER = 1 << 62
 
@@ -47,7 +48,7 @@ class Rounds:
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)] if len(parts) > 1 else parts[0]
 
 
-def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch) -> Rounds:
+def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch, memory: Memory) -> Rounds:
     """All rounds by one worker."""
     state, result = State(prepared), Rounds(prepared)
     result.states.append(state)
@@ -64,6 +65,7 @@ def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch) -> 
         rounds = state.figure("rounds")
         facts = sum(state.count(name) for name in prepared.tables)
         watch.rounds([int(delta) for delta in deltas[:rounds]], facts)
+        memory.check(prepared.bytes + state.bytes, "tables and indexes")
         done = waiting(state) == 0
     watch.rounds([0], facts)
     return result
@@ -146,18 +148,19 @@ def run_worker(
         for sender, arrays in enumerate(received):
             if sender != rank:
                 inbox(state, arrays)
-        tell([sum(summary[0] for summary in summaries)], sum(summary[1] for summary in summaries))
+        tell([int(sum(told[0] for told in summaries))], int(sum(told[1] for told in summaries)))
         if all(summary[0] == summary[3] == 0 for summary in summaries):
             return
 
 
 def owners(prepared: Prepared, name: str, columns: Arrays, size: int) -> np.ndarray[Any, Any]:
-    """The worker that owns each of these rows."""
+    """The worker that owns each of these rows: by the argument that divides them, or by their slot."""
     layout = prepared.layouts[name]
     if not layout.keys:
         return np.zeros(len(columns[0]) if columns else 1, np.uint64)
-    if layout.storage == "hash":
-        return columns[layout.keys[0]].astype(np.int64).view(np.uint64) % np.uint64(size)
+    if layout.storage == "hash" or layout.divided_by is not None:
+        key = layout.keys[layout.divided_by or 0]
+        return columns[key].astype(np.int64).view(np.uint64) % np.uint64(size)
     slots = np.zeros(len(columns[0]), np.uint64)
     for key, domain in zip(layout.keys, layout.domains, strict=True):
         assert domain is not None
@@ -166,11 +169,11 @@ def owners(prepared: Prepared, name: str, columns: Arrays, size: int) -> np.ndar
 
 
 def slot_owners(state: State, name: str, slots: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
-    t, layout = state.prepared.tables[name], state.prepared.layouts[name]
-    if layout.storage == "dense" or not layout.keys:
+    layout = state.prepared.layouts[name]
+    if not layout.keys or (layout.storage == "dense" and layout.divided_by is None):
         return slots.astype(np.uint64) % np.uint64(size)
-    keys: np.ndarray[Any, Any] = state.arrays[f"{t}_k"][slots, 0]
-    return keys.view(np.uint64) % np.uint64(size)
+    keys = state.keys_of(name, slots)[layout.divided_by or 0]
+    return keys.astype(np.int64).view(np.uint64) % np.uint64(size)
 
 
 def owned(state: State, name: str, rank: int, size: int) -> list[np.ndarray[Any, Any]]:

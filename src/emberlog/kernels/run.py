@@ -46,6 +46,11 @@ class Prepared:
     masked: bool = False  # many pivots at once
 
     @property
+    def bytes(self) -> int:
+        """What indexes and constants take."""
+        return sum(getattr(array, "nbytes", 0) for array in self.shared.values())
+
+    @property
     def narrow(self) -> bool:
         return any(layout.narrow for layout in self.layouts.values())
 
@@ -64,10 +69,11 @@ def prepare(
     ordered: bool = True,
     workers: int = 1,
     narrow_values: bool = False,
+    partition: Mapping[str, int] | None = None,
 ) -> Prepared:
     """Compiles the loops and builds the indexes."""
     planned = nests(program, pivots)
-    made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash)
+    made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
     columns = {name: narrowed(found) for name, found in statics.items()}
     narrow = frozenset((n, i) for n, cs in columns.items() for i, c in enumerate(cs) if c.dtype == np.int32)
     orders = index_orders(planned)
@@ -183,6 +189,20 @@ class State:
             self.arrays["held"] = np.zeros(2, np.int64)
         for name, t in prepared.tables.items():
             self._allocate(t, prepared.layouts[name])
+
+    @staticmethod
+    def needs(prepared: Prepared) -> int:
+        """About how many bytes the tables of one worker take to begin with."""
+        total = 0
+        for layout in prepared.layouts.values():
+            slots = FIRST_SLOTS
+            if layout.storage == "dense":
+                slots = 1
+                for domain in layout.domains:
+                    assert domain is not None
+                    slots *= prepared.sizes[domain]
+            total += slots * (5 + 2 * 8 * WORDS * prepared.masked + 28 * (layout.table.fold != "set"))
+        return total
 
     def _allocate(self, t: str, layout: TableLayout) -> None:
         dense = layout.storage == "dense"

@@ -11,8 +11,9 @@ import pytest
 from emberlog.generate import dag, gnp, grid, heap, rmat, tree
 from emberlog.generate.draw import Tables
 from emberlog.kernels.rows import crew
-from emberlog.kernels.rows.evaluate import OverBudget, RowsRun
+from emberlog.kernels.rows.evaluate import RowsRun
 from emberlog.kernels.rows.program import Composition, RowRelation, RowsProgram, Side, StaticRelation, Storage
+from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.rows.values import OutOfRange
 
 SG = RowsProgram(
@@ -183,8 +184,8 @@ def test_sparse_rows_over_a_large_domain_stay_small() -> None:
 
 def test_over_budget() -> None:
     xs, ys = columns(gnp(400, 0.02), "arc")
-    run = RowsRun(TC, {"n": 400}, {}, {"tc": (xs, ys)}, budget=25_000)
     with pytest.raises(OverBudget):
+        run = RowsRun(TC, {"n": 400}, {}, {"tc": (xs, ys)}, budget=50_000)
         while run.step():
             pass
 

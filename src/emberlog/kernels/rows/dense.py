@@ -99,6 +99,8 @@ def relax(
             if right == WHOLE or (right == CHANGED and 8 * size > width):
                 if not relax_row(op, a, rmatrix[z], row, absent, edge, limit):
                     return -1
+                if irreflexive:  # at once: it must not be read as a fact
+                    row[x] = kept
                 derived += width
                 continue
             derived += size
@@ -108,10 +110,8 @@ def relax(
                 if op >= TIMES and abs(float(a) * float(b)) > limit:
                     return -1
                 v = made(op, a, b)
-                if v < row[y]:
+                if v < row[y] and not (irreflexive and x == y):
                     row[y] = v
-        if irreflexive:
-            row[x] = kept
         if not in_range(row, edge, limit):
             return -1
     return derived

@@ -1,6 +1,6 @@
 """A component of binary relations over dense ids, evaluated row by row.
 
-Sets are kept as rows (`sets`), minima and maxima as matrices (`matrices`) or as tables of values.
+Sets, and minima and maxima over large domains, are evaluated on rows (`rounds`), others on matrices (`matrices`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.layout import Ids
 from emberlog.kernels.rows.matrices import MatrixRun
 from emberlog.kernels.rows.program import RowRelation, RowsProgram, Storage
-from emberlog.kernels.rows.relations import OverBudget, StaticRows, StaticValues
+from emberlog.kernels.rows.relations import StaticRows, StaticValues
 from emberlog.kernels.rows.rounds import RowRun
 
 Columns: TypeAlias = tuple[np.ndarray, ...]
@@ -28,7 +28,7 @@ class RowsRun:
 
     `derivations` counts what was enumerated: an id of a list or table is one, a bit row that is or-ed is as many as it
     has words, a row of a matrix as many as it has values. `bytes` is what storages hold. Over `budget` bytes a step
-    raises `OverBudget`; whole numbers that leave the range of the kernels raise `OutOfRange`.
+    (or the start) raises `OverBudget`; whole numbers that leave the range of the kernels raise `OutOfRange`.
     """
 
     def __init__(
@@ -37,32 +37,8 @@ class RowsRun:
         storage: Storage = "auto",
     ) -> None:  # fmt: skip
         program.check()
-        self.program = program
-        self._budget = budget
         self._crew = Crew(workers)
-        given = {name: columns for name, columns in exits.items() if len(columns[0])}
-        self._run: RowRun | MatrixRun
-        valued = [relation for relation in program.recursive if relation.kind != "set"]
-        if not valued:
-            self._run = RowRun(
-                program,
-                domains,
-                _plain(program, domains, statics),
-                _plain(program, domains, given),
-                self._crew,
-                storage,
-            )
-        else:
-            fixed, first = (_valued(program, domains, columns, valued[0]) for columns in (statics, given))
-            if (
-                len(valued) == len(program.recursive)
-                and storage in ("auto", "bits")
-                and _small(program, domains, first)
-            ):
-                self._run = MatrixRun(program, domains, fixed, first, self._crew)
-            else:
-                self._run = RowRun(program, domains, fixed, first, self._crew, storage)
-        self._within_budget()
+        self._run = _run_of(program, domains, statics, exits, self._crew, budget, storage)
 
     def close(self) -> None:
         """Let the workers go. The facts stay."""
@@ -81,17 +57,30 @@ class RowsRun:
 
     def step(self) -> int:
         """One round; the number of facts that are new or changed. 0: the fixpoint is reached."""
-        new = self._run.step()
-        self._within_budget()
-        return new
+        return self._run.step()
 
     def chunks(self, name: str, rows: int = 1 << 20) -> Iterator[tuple[np.ndarray, ...]]:
         """The facts as columns, in pieces of about `rows` facts (never less than one row of the relation)."""
         return self._run.chunks(name, rows)
 
-    def _within_budget(self) -> None:
-        if self._budget is not None and self.bytes > self._budget:
-            raise OverBudget(f"{self.bytes} bytes of rows, of {self._budget}")
+
+def _run_of(
+    program: RowsProgram, domains: Mapping[str, int], statics: Mapping[str, Columns], exits: Mapping[str, Columns],
+    crew: Crew, budget: int | None, storage: Storage,
+) -> RowRun | MatrixRun:  # fmt: skip
+    """Rows for sets, matrices for small minima and maxima, and rows for the others."""
+    given = {name: columns for name, columns in exits.items() if len(columns[0])}
+    valued = [relation for relation in program.recursive if relation.kind != "set"]
+    if not valued:
+        plain, start = (_plain(program, domains, columns) for columns in (statics, given))
+        return RowRun(program, domains, plain, start, crew, budget, storage)
+    fixed, first = (_valued(program, domains, columns, valued[0]) for columns in (statics, given))
+    if len(valued) == len(program.recursive) and storage in ("auto", "bits"):
+        cells = sum(domains[relation.first] * domains[relation.second] for relation in program.recursive)
+        # Small, or no larger than the exit facts in tables: a cell is 8 bytes, and has a copy to compare with.
+        if cells <= max(CELLS, 16 * sum(rows.facts for rows in first.values())) and 16 * cells <= (budget or 1 << 62):
+            return MatrixRun(program, domains, fixed, first, crew)
+    return RowRun(program, domains, fixed, first, crew, budget, storage)
 
 
 def _plain(program: RowsProgram, domains: Mapping[str, int], given: Mapping[str, Columns]) -> dict[str, StaticRows]:
@@ -120,9 +109,3 @@ def _valued(
 def _pairs(columns: Columns) -> tuple[Ids, Ids]:
     first, second = (np.ascontiguousarray(column, np.int32) for column in columns[:2])
     return first, second
-
-
-def _small(program: RowsProgram, domains: Mapping[str, int], exits: Mapping[str, StaticValues]) -> bool:
-    """Do matrices pay? They are small, or no larger than what the exit facts take in tables."""
-    cells = sum(domains[relation.first] * domains[relation.second] for relation in program.recursive)
-    return cells <= max(CELLS, 16 * sum(static.facts for static in exits.values()))

@@ -209,7 +209,10 @@ class MatrixRun:
                 raise OutOfRange(BEYOND)
             counts[worker] += made
 
-        self._crew.share(len(xs), work)
+        # While a row is relaxed it may have a value for (x, x) for a moment: others must not read it then.
+        alone = irreflexive and right.matrix is head.values
+        weight = 0 if alone else len(xs) * head.second
+        self._crew.share(len(xs), work, least=self._crew.least(len(xs), weight))
         self.derivations += sum(counts)
 
     def _close(self, rule: Composition) -> int | None:

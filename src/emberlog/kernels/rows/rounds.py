@@ -21,7 +21,7 @@ from emberlog.kernels.rows.plan import Term, by_column, order_of, read_by_row, t
 from emberlog.kernels.rows.program import Composition, RowsProgram, Side, Storage
 from emberlog.kernels.rows.ranks import Sweep, sweep_of
 from emberlog.kernels.rows.reach import columns_of
-from emberlog.kernels.rows.relations import Join, Rows, StaticRows
+from emberlog.kernels.rows.relations import Join, OverBudget, Rows, StaticRows
 from emberlog.kernels.rows.setrows import SetRows
 from emberlog.kernels.rows.slab import slabs_pay
 from emberlog.kernels.rows.turn import turned
@@ -33,9 +33,9 @@ class RowRun:
 
     def __init__(
         self, program: RowsProgram, domains: Mapping[str, int], statics: Mapping[str, StaticRows],
-        exits: Mapping[str, StaticRows], crew: Crew, storage: Storage,
+        exits: Mapping[str, StaticRows], crew: Crew, budget: int | None, storage: Storage,
     ) -> None:  # fmt: skip
-        self._program, self._statics = program, statics
+        self._program, self._statics, self._budget = program, statics, budget
         self.derivations = 0
         columns, by_row = by_column(program), read_by_row(program)
         self._rows: dict[str, Rows] = {}
@@ -178,6 +178,8 @@ class RowRun:
 
     def _join(self, head: str, join: Join) -> None:
         self.derivations += self._rows[head].join(join)
+        if self._budget is not None and self.bytes > self._budget:
+            raise OverBudget(f"{self.bytes} bytes of rows, of {self._budget}")
 
     def _full(self, side: Side) -> View:
         static = self._statics.get(side.relation)

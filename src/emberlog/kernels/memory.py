@@ -1,0 +1,76 @@
+"""What a run of the kernels may keep in memory, and where finished rows go beyond that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from emberlog.diagnostics import UsageError
+from emberlog.kernels.encode import Unsuited
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+SHARE = 0.6  # of the memory that is free when nobody says how much may be used
+
+
+def bytes_of(text: str | None) -> int:
+    """A size such as `4GB`; of what is free, a share, when there is none."""
+    if text is None:
+        return int(SHARE * free_memory())
+    found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?)b?\s*", text.lower())
+    if found is None:
+        raise UsageError(f"memory is a size such as 4GB, not {text!r}")
+    return int(float(found.group(1)) * UNITS[found.group(2)])
+
+
+def free_memory() -> int:
+    """Bytes that could be used without pushing anybody else out."""
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return 4 * 2**30
+
+
+class Memory:
+    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one."""
+
+    def __init__(self, budget: int, folder: Path | None = None) -> None:
+        self.budget = budget
+        self.folder = folder
+        self.kept = 0
+        self.spilled = 0
+        self._files = 0
+        self._lock = Lock()
+
+    def check(self, needed: int, what: str) -> None:
+        """Raises when so many bytes are too many."""
+        if needed > self.budget:
+            raise Unsuited(f"{what} need {_size(needed)}, and {_size(self.budget)} may be used (memory=)")
+
+    def keep(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Finished rows that stay until somebody reads them: in memory, or in a file that is mapped into it."""
+        with self._lock:
+            if self.kept + array.nbytes <= self.budget:
+                self.kept += array.nbytes
+                return array
+            if self.folder is None:
+                self.check(self.kept + array.nbytes, "the rows")
+                return array
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / f"{self._files}.npy"
+            self._files += 1
+            self.spilled += array.nbytes
+        np.save(path, array)
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
+    @property
+    def told(self) -> str:
+        return f", {_size(self.spilled)} of rows on disk" if self.spilled else ""
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 10**9 else f"{count / 1e6:.1f} MB"

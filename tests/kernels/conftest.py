@@ -1,0 +1,34 @@
+"""Which tests of the loops wait for the compiler in a normal run.
+
+`test_interpreted` runs all of them without one. A shape takes a second or more to compile, so that compiled only those
+run whose subject is machine arithmetic, or size; the others are slow tests then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from emberlog.kernels.cache import COMPILES
+
+BOTH = {"test_differential.py", "test_programs.py", "test_runtime.py"}
+COMPILED = {
+    "test_what_leaves_64_bits_is_an_error_as_in_sql",
+    "test_a_division_without_a_value",
+    "test_values_near_the_ends_of_64_bits_are_exact",
+    "test_hashed_tables_grow_in_the_middle_of_everything",
+    "test_groups_that_wait_again_behind_a_sweep",
+    "test_a_sum_that_leaves_64_bits_is_told",
+    "test_a_sum_up_to_the_end_of_64_bits_is_one",
+    "test_division_rounds_toward_zero",
+    "test_put_best",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        mine = item.path.parent == Path(__file__).parent and item.path.name in BOTH
+        if COMPILES and mine and getattr(item, "originalname", "") not in COMPILED:
+            item.add_marker(pytest.mark.slow)
