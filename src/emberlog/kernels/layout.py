@@ -75,8 +75,6 @@ def layouts(
         storage: Literal["dense", "hash"] = "dense" if dense else "hash"
         divided_by = _divided_by(table, keys, partition)
         found[table.name] = TableLayout(table, storage, keys, domains, chains, counted, slots <= NEAR, divided_by)
-            table, storage, keys, domains, chains, counted, slots <= NEAR, _divided_by(table, keys, partition)
-        )
     return found
 
 
