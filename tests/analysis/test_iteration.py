@@ -21,7 +21,7 @@ WALK = "walk(0, X, 1.0) :- node(X).\nwalk(i+1, Y, sum[r]) :- walk(i, X, r), edge
 def test_the_index_is_gone_from_the_rules_and_the_result() -> None:
     program = checked(PAGERANK, S)
     part = component(program, "rank")
-    assert (part.indexed, part.keeps_states, part.evaluation) == (True, False, "naive")
+    assert (part.indexed, part.keeps_states, part.evaluation) == (True, False, "accumulate")
     assert rules(program, "rank") == [
         "rank(X, r) <- node(X), r := 0.0",
         "rank(Y, sum(r)) <- node(Y), r := 0.15",

@@ -22,7 +22,9 @@ PROGRAMS = {
     "extremum": "p(Y, min(D)) :- arc(Y, _), D = 0. p(Y, min(D)) :- p(X, C), arc(X, Y), D = C + 1.",
     "total": "p(Y, sum(C)) :- arc(1, Y), C = 1. p(Y, sum(C)) :- p(X, C), arc(X, Y).",
     "state": "p(0, X, v) :- arc(X, _), v = 1.0. "
-    "p(i+1, Y, sum[v]) :- p(i, X, u), arc(X, Y), v = 0.5 * u; {sum[delta v] < 0.1}.",
+    "p(i+1, Y, sum[v]) :- p(i, X, u), arc(X, Y), v = 0.5 * relu(u); {sum[delta v] < 0.1}.",
+    "changes": "p(0, X, v) :- arc(X, _), v = 1.0. "
+    "p(i+1, Y, sum[v]) :- arc(Y, _), v = 0.5; :- p(i, X, u), arc(X, Y), v = 0.5 * u; {sum[delta v] < 0.1}.",
 }
 
 
@@ -44,7 +46,7 @@ def test_statements_move_rows_as_told(text: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(DuckEngine, "update", updated)
     with emberlog.Engine(executor="local") as engine:
         engine.register("arc", [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (4, 6)])
-        engine.run(text)
+        engine.run(text, evaluator="sql")
     _, _, plan = planned(text)
     told = physical_stratum(plan.strata[0], plan)
     # A merge is no statement: the rows that are there and the rows that come move to their keys.

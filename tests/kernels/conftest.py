@@ -12,7 +12,7 @@ import pytest
 
 from emberlog.kernels.cache import COMPILES
 
-BOTH = {"test_differential.py", "test_programs.py", "test_runtime.py"}
+BOTH = {"test_differential.py", "test_known.py", "test_programs.py", "test_runtime.py"}
 COMPILED = {
     "test_what_leaves_64_bits_is_an_error_as_in_sql",
     "test_a_division_without_a_value",

@@ -134,6 +134,12 @@ SHAPES: dict[str, tuple[str, dict[str, Rows], str, Rows]] = {
         "p",
         [(1, 1), (1, 2), (2, 1), (2, 2), (3, 4)],
     ),
+    "several pivots, one of which stands elsewhere too": (
+        "p(X,X,X,X) <- arc(X,X). p(X,X,X,0) <- p(X,X,X,X).",
+        {"arc": [(1, 1), (1, 2), (2, 2)]},
+        "p",
+        [(1, 1, 1, 0), (1, 1, 1, 1), (2, 2, 2, 0), (2, 2, 2, 2)],
+    ),
     "constants of several types beside repeated variables": (
         'p(S,X) <- e(S,X). p(S,Y) <- p("a",X), p(S,3), e(S,Y), e(_,X).',
         {"e": [("a", 1), ("a", 3), ("b", 3), ("b", 9), ("c", 4)]},

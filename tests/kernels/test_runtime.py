@@ -229,6 +229,9 @@ class Flags:
         self.waiting = np.zeros(2 * SLOTS + 1, np.uint32)
         self.counts = np.zeros(3, np.int64)
 
+    def of(self, values: Array) -> tuple[Array, ...]:
+        return np.zeros_like(values), self.seen, self.log, self.waiting, self.counts
+
     def check(self, known: list[int], waiting: list[int]) -> None:
         assert self.log[: self.counts[0]].tolist() == known
         assert self.waiting[: self.counts[2]].tolist() == waiting
@@ -262,7 +265,7 @@ def test_put_best(pairs: list[tuple[int, int]], smallest: bool) -> None:
 def test_put_sum(pairs: list[tuple[int, int]]) -> None:
     state, pending = Flags(), np.zeros(SLOTS, np.int64)
     slots, values = np.array([p[0] for p in pairs], np.uint32), np.array([p[1] for p in pairs], np.int64)
-    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+    assert not call(put_sum, pending, *state.of(pending), slots, values, INT64_MAX, 0.0)
     known = list(dict.fromkeys(slot for slot, _ in pairs))
     state.check(known, known)
     for slot in range(SLOTS):
@@ -273,20 +276,30 @@ def test_put_sum(pairs: list[tuple[int, int]]) -> None:
 def test_a_sum_that_leaves_64_bits_is_told(pair: tuple[int, int]) -> None:
     state, pending = Flags(), np.zeros(SLOTS, np.int64)
     slots, values = np.zeros(2, np.uint32), np.array(pair, np.int64)
-    assert call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+    assert call(put_sum, pending, *state.of(pending), slots, values, INT64_MAX, 0.0)
 
 
 def test_a_sum_up_to_the_end_of_64_bits_is_one() -> None:
     state, pending = Flags(), np.zeros(SLOTS, np.int64)
     slots, values = np.zeros(3, np.uint32), np.array((2**62, 2**62 - 1, -(2**63) + 1), np.int64)
-    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, INT64_MAX)
+    assert not call(put_sum, pending, *state.of(pending), slots, values, INT64_MAX, 0.0)
     assert pending[0] == 0
 
 
 def test_floats_that_are_lost_in_a_sum_are_no_overflow() -> None:
     state, pending = Flags(), np.zeros(SLOTS, np.float64)
     slots, values = np.zeros(2, np.uint32), np.array((1e300, 1.0), np.float64)
-    assert not call(put_sum, pending, state.seen, state.log, state.waiting, state.counts, slots, values, np.inf)
+    assert not call(put_sum, pending, *state.of(pending), slots, values, np.inf, 1e-12)
+
+
+def test_small_changes_of_large_sums_wait_until_they_are_more() -> None:
+    state, pending, val = Flags(), np.zeros(SLOTS, np.float64), np.full(SLOTS, 1.0)
+    state.seen[:SLOTS] = 5  # known, and taken up before
+    slots = np.array((0, 1, 2, 1), np.uint32)
+    values = np.array((1e-13, 6e-13, 1e-3, 6e-13), np.float64)
+    call(put_sum, pending, val, *state.of(pending)[1:], slots, values, np.inf, 1e-12)
+    assert state.waiting[: state.counts[2]].tolist() == [2, 1]
+    assert pending[0] == 1e-13 and pending[1] == 1.2e-12
 
 
 @SOME

@@ -146,9 +146,8 @@ def test_nests_of_one_rule_do_not_share_extra_variables() -> None:
 
 
 def test_indexes_are_shared() -> None:
-    text = ARC + "p(X,Y) <- arc(X,Y). p(X,Y) <- p(X,Z), arc(Z,Y). p(X,Y) <- p(X,Z), arc(Z,U), arc(U,Y), arc(Y,X)."
-    found = index_orders(nests(component(text), {}))
-    assert len(found) == 2 and ("arc", (0,)) in found
+    text = ARC + "p(X,Y) <- arc(X,Y). p(X,Y) <- p(X,Z), arc(Z,Y). p(X,Y) <- p(X,Z), arc(Z,U), arc(U,Y)."
+    assert set(index_orders(nests(component(text), {}))) == {("arc", (0,))}
 
 
 # --- kinds -----------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ class Drawn:
     text: str
     facts: dict[str, list[Row]]
     floats: bool
+    iterated: bool = False
 
     @property
     def catalog(self) -> dict[str, tuple[Column, ...]]:
@@ -121,3 +122,28 @@ def drawn(draw: st.DrawFn) -> Drawn:
 def typed(name: str, row: Row) -> Row:
     """The row with its values as floats."""
     return tuple(float(cell) if value else cell for cell, value in zip(row, VALUES[name], strict=True))  # type: ignore[arg-type]
+
+
+@st.composite
+def iterations(draw: st.DrawFn) -> Drawn:
+    """A program with an iteration index: from a start, or from nothing, until nothing changes."""
+    aggregate, guard = draw(st.sampled_from(("sum", "sum", "sum", "min", "max"))), draw(guards)
+    value = draw(st.sampled_from(("C * W", "2 * C", "-(C)", "C - W * C", "C")) | expressions("C", "W", "C"))
+    match draw(st.sampled_from(("none", "same", "other"))):
+        case "none":
+            start = ""
+        case "same":
+            start = f"p(0, X, {aggregate}<D>) <- base(X, D).\n"
+        case _:
+            start = f"p(0, X, {aggregate}<W>) <- arc(X, _, W).\n"
+    mutual = draw(st.booleans())
+    read = "q" if mutual else "p"
+    rules = [
+        f"p(i+1, X, {aggregate}<D>) <- base(X, D).",
+        f"p(i+1, Y, {aggregate}<D>) <- {read}(i, X, C), arc(X, Y, W){guard}, D = {value}.",
+    ]
+    if mutual:
+        rules.append(f"q(i+1, Y, {aggregate}<D>) <- p(i, X, C), arc(X, Y, W), D = C.")
+    floats, facts = draw(st.booleans()) or aggregate == "sum", draw(rows)
+    typed_rows = {name: [typed(name, row) for row in facts[name]] for name in facts}
+    return Drawn(start + "\n".join(rules), typed_rows if floats else facts, floats, iterated=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -25,7 +27,7 @@ def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
     table = Table()
     for column in relation.schema:
         table.add_column(escape(column.name), justify="right" if column.type.is_numeric else "left")
-    for row in sorted(relation.rows())[:rows]:
+    for row in nsmallest(rows, relation.rows()):
         table.add_row(*(escape(str(value)) for value in row))
     console.print(table)
     if count > rows:
@@ -35,12 +37,13 @@ def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
 def show_stats(stats: list[StratumStats]) -> None:
     """One line for each stratum of a run."""
     table = Table(title="strata", title_justify="left")
-    for name in ("predicates", "where", "why", "rounds", "facts", "seconds", "stopped"):
+    for name in ("predicates", "evaluator", "where", "why", "rounds", "facts", "seconds", "stopped"):
         table.add_column(name, justify="right" if name in ("rounds", "facts", "seconds") else "left")
     for entry in stats:
         facts = "" if entry.facts is None else f"{entry.facts:,}"
         table.add_row(
             escape(", ".join(entry.predicates)),
+            escape(f"{entry.evaluator}: {told}" if (told := entry.how or entry.because) else entry.evaluator),
             entry.placement,
             escape(entry.why),
             str(entry.rounds),

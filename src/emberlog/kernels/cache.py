@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
-from threading import Lock
+from threading import RLock, local
 from typing import Any
 
 from emberlog.kernels.source import Array, Source
 
-_LOCK = Lock()
+_LOCK = RLock()
+_HELD = local()  # does this thread hold the lock of the folder?
 _PARTS: list[Any] = []  # what `jit` made
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
 
@@ -35,8 +36,22 @@ def jit(function: Callable[..., Any]) -> Any:
         return interpreted(function)
     import numba
 
-    made = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    made = serialised(numba.njit(nogil=True, cache=True, error_model="numpy")(function))
     _PARTS.append(made)
+    return made
+
+
+def serialised(made: Any) -> Any:
+    """A function of Numba that compiles, whenever it does, while no other process of ours does."""
+    compile = getattr(made, "compile", None)
+    if compile is None:  # Numba was told to compile nothing
+        return made
+
+    def alone(signature: Any) -> Any:
+        with locked():
+            return compile(signature)
+
+    made.compile = alone
     return made
 
 
@@ -73,10 +88,18 @@ def folder() -> Path:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Only one process, and one thread of it, compiles at a time."""
-    with _LOCK, (folder() / "lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    """Only one process, and one thread of it, compiles at a time. What it compiles may need other parts compiled."""
+    with _LOCK:
+        if getattr(_HELD, "deep", False):
+            yield
+            return
+        with (folder() / "lock").open("w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            _HELD.deep = True
+            try:
+                yield
+            finally:
+                _HELD.deep = False
 
 
 def compiled(source: Source) -> Any:

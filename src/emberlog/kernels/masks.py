@@ -24,7 +24,8 @@ def is_maskable(program: KernelProgram, layouts: dict[str, TableLayout], nests: 
         pivoted = _pivot_names(nest, program, layouts)
         if any(isinstance(step, Walk) for step in nest.steps):
             return False
-        others = [goal for goal in nest.rule.body if not (isinstance(goal, Atom) and program.table(goal.relation))]
+        # A check is of the atom that the nest starts from: the pivot stands in it once more.
+        others = [*nest.checks, *(g for g in nest.rule.body if not (isinstance(g, Atom) and program.table(g.relation)))]
         if any(not pivoted.isdisjoint(goal_variables(goal)) for goal in others):
             return False
         head = layouts[nest.rule.head]

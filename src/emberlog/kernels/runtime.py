@@ -263,8 +263,20 @@ def put_best(val: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: An
 
 
 @jit
-def put_sum(pending: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: Any, values: Any, most: Any) -> Any:
-    """What is added to groups; all of them wait. True if the size of a sum would be above `most`."""
+def put_sum(
+    pending: Any,
+    val: Any,
+    seen: Any,
+    log: Any,
+    waiting: Any,
+    counts: Any,
+    slots: Any,
+    values: Any,
+    most: Any,
+    tolerance: Any,
+) -> Any:
+    """What is added to groups; they wait if they are new, or if what is pending is more than a part `tolerance` of
+    their values. True if the size of a sum would be above `most`."""
     count, following, failed = counts[0], counts[2], False
     for i in range(slots.size):
         slot, value = slots[i], values[i]
@@ -274,7 +286,7 @@ def put_sum(pending: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots:
             continue
         pending[slot] += value
         bits = seen[slot]
-        if bits & 2 == 0:
+        if bits == 0 or (bits & 2 == 0 and abs(pending[slot]) > tolerance * abs(val[slot])):
             if bits == 0 and log.size:
                 log[count] = slot
                 count += 1
@@ -342,7 +354,8 @@ def compared(val: Any, seen: Any, following: Any, new: Any, tolerance: Any) -> A
             continue
         one = float(val[slot]) if seen[slot] != 0 else 0.0
         other = float(following[slot]) if new[slot] != 0 else 0.0
-        present += new[slot]
+        if new[slot] != 0:
+            present += 1
         size = abs(one - other)
         total += size
         largest = max(largest, size)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from emberlog.analysis.program import CoreRule, Signature
+from emberlog.plan.changes import change_plans
 from emberlog.plan.logical import (
     Antijoin,
     Contribution,
@@ -75,7 +76,7 @@ def physical_stratum(stratum: Stratum, program: ProgramPlan, *, distributed: boo
         case "naive":
             steps = [step for relation in stratum.relations for step in planner.by_states(relation, stratum.until)]
         case "accumulate":
-            steps = [step for relation in stratum.relations for step in planner.by_changes(relation)]
+            steps = [step for relation in stratum.relations for step in planner.by_changes(relation, stratum)]
         case _:
             assert_never(stratum.evaluation)
     ordered = sorted(steps, key=lambda step: step.repeated)
@@ -160,19 +161,16 @@ class _Planner:
 
     # --- rounds that hand on changes -----------------------------------------------------------------------------
 
-    def by_changes(self, relation: RelationPlan) -> Iterator[Step]:
-        signature, name = relation.signature, relation.name
-        value, groups = position(relation.aggregate[0]), tuple(position(spot) for spot in signature.groups)
+    def by_changes(self, relation: RelationPlan, stratum: Stratum) -> Iterator[Step]:
+        name, plans = relation.name, change_plans(relation, stratum.relations, stratum.until)
         yield from self.once(f"start of {name}", relation.start)
-        first = [part for part in (relation.constant, *relation.steps) if part is not None]
-        if first:
-            changed = Group(_together(first), groups, (Fold(value, "sum", value),))
-            yield from self.once(f"first change of {name}", changed)
-        state, changes = _scan(signature), [keep(step, positions(len(signature.columns))) for step in relation.steps]
-        added = Group(_together([state, *changes]), groups, (Fold(value, "sum", value),))
-        yield self.each_round(f"changes added to {name}", added)
-        size = Project(state, (("#size", Call("abs", (Variable(value),))),))
-        yield self.each_round(f"size of the changes of {name}", Group(size, (), (Fold("#norm", "sum", "#size"),)))
+        if relation.start is not None:
+            yield from self.once(f"groups that {name} has at the start only", plans.outside)
+        yield from self.once(f"first changes of {name}", plans.first)
+        yield self.each_round(f"next changes of {name}", plans.round)
+        for title, (_, figure) in zip(("groups", "changes that count", "new groups", "size"), plans.figures, strict=False):
+            yield self.each_round(f"{title} of {name}", figure)
+        yield from self.once(f"end of {name}", plans.whole)
 
 
 @dataclass(frozen=True, slots=True)

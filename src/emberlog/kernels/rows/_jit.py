@@ -7,12 +7,14 @@ from typing import TypeVar, cast
 
 import numba
 
+from emberlog.kernels.cache import serialised
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def jit(function: F) -> F:
     """`function`, compiled at its first call for the types that it is called with, and without the global lock."""
-    return cast("F", numba.njit(nogil=True, cache=True)(function))
+    return cast("F", serialised(numba.njit(nogil=True, cache=True)(function)))
 
 
 def inlined(function: F) -> F:
