@@ -22,7 +22,7 @@ from emberlog.kernels.source import Array, Source
 
 listener = event.RecordingListener()
 with event.install_listener("numba:compile", listener):
-    text = "import numpy as np\\n\\ndef run(counts, a):\\n    for i in range(a.size):\\n        counts[0] += a[i]\\n    return (a,)\\n"
+    text = "def run(counts, a):\\n    for i in range(a.size):\\n        counts[0] += a[i]\\n    return (a,)\\n"
     source = Source(text, (Array("counts", "int64"), Array("a", "int64")), (), ())
     function = compiled(source)
     assert compiled(source) is function

@@ -20,7 +20,7 @@ from naive.values import Row
 from strategies import Case, assert_agrees, recursive_programs
 from strategies.recursive import extremum_components, pair_components, plain_components, sum_components
 
-SOME = settings(max_examples=5 if COMPILES else 12, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=5 if COMPILES else 10, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=40 if COMPILES else 2000, suppress_health_check=list(HealthCheck))
 
 COMPONENTS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def check(found: Dictionary, values: list[Any], type: pa.DataType) -> None:
     assert all(0 <= int(one) < found.size for one in ids)
     assert found.decode(ids).cast(type).to_pylist() == pa.array(values, type).to_pylist()
     order = sorted(range(len(values)), key=lambda i: sortable(values[i]))
-    for one, other in zip(order, order[1:], strict=False):
+    for one, other in pairwise(order):
         assert (ids[one] < ids[other]) == (sortable(values[one]) < sortable(values[other]))
         assert (ids[one] == ids[other]) == (values[one] == values[other])
 

@@ -1,4 +1,4 @@
-"""Programs by hand: every type as an id, the ends of 64 bits, operations without a value, and shapes that broke once."""
+"""Programs by hand: every type as an id, the ends of 64 bits, operations without a value, shapes that broke once."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ SHAPES: dict[str, tuple[str, dict[str, Rows], str, Rows]] = {
         [(1, 5), (2, 5), (3, 10)],
     ),
     "a sum that reads a plain relation and itself": (
-        "m(X) <- m0(X). t(X,sum<D>) <- s0(X,D). t(Y,sum<C>) <- m(X), t(X,C), arc(X,Y). m(Y) <- t(X,C), C > 3, arc(X,Y).",
+        "m(X) <- m0(X). m(Y) <- t(X,C), C>3, arc(X,Y). t(X,sum<D>) <- s0(X,D). t(Y,sum<C>) <- m(X), t(X,C), arc(X,Y).",
         {"m0": [(1,)], "s0": [(1, 5), (2, 1)], "arc": [(1, 2), (2, 3), (1, 3), (3, 4)]},
         "t",
         [(1, 5), (2, 6), (3, 11), (4, 11)],

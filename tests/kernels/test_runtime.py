@@ -152,12 +152,13 @@ def test_a_counting_sort_keeps_the_order_of_equal_keys(keys: list[int], workers:
         assert sorted_column.tolist() == [row * (i + 1) for row in order]
 
 
-kinds = st.lists(st.sampled_from((Id(0), "int", "float")), min_size=1, max_size=4)
+KINDS: tuple[Kind, ...] = (Id(0), "int", "float")
+kinds: st.SearchStrategy[list[Kind]] = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
 
 
 @st.composite
 def indexed(draw: st.DrawFn) -> tuple[Static, tuple[int, ...], list[tuple[int, ...]]]:
-    drawn: list[Kind] = draw(kinds)
+    drawn = draw(kinds)
     keys = [i for i, kind in enumerate(drawn) if kind != "float"]
     bound = draw(st.permutations(keys))[: draw(st.integers(0, len(keys)))] if keys else []
     values = {"int": st.sampled_from((-(2**40), -1, 0, 1, 2**31, 2**40)), "float": st.integers(0, 3)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emberlog.kernels.lower import lower
-from emberlog.kernels.nests import Nest, Probe, Step, Walk, index_orders, nests
+from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk, index_orders, nests
 from emberlog.kernels.pivots import pivots
 from emberlog.kernels.program import Check, Id, Ineligible, KernelProgram, Let
 from planned import planned
@@ -90,6 +90,8 @@ def described(step: Step) -> str:
             return f"check {condition.operator}"
         case Let(variable):
             return f"let {variable}"
+        case Meet(_):
+            return "meet"
 
 
 def loops(text: str, pivoted: bool = False) -> list[list[str]]:

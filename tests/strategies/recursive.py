@@ -327,15 +327,9 @@ def flow(component: Component, width: int) -> None:
             term = component.pick("C", "W * C", "C * W", "C * W + C", "C * 2")
             goals = component.draw(st.permutations(goals))
             if component.chance(3):
-                component.write(
-                    table.atom(
-                        [
-                            *others,
-                            f"{add}<({component.pick(keys[0], keys[0], 'K' if 'ok(K)' in goals else '1', f'{keys[0]} % 3')}, {term})>",
-                        ]
-                    ),
-                    goals,
-                )
+                others_of = "K" if "ok(K)" in goals else "1"
+                key = component.pick(keys[0], keys[0], others_of, f"{keys[0]} % 3")
+                component.write(table.atom([*others, f"{add}<({key}, {term})>"]), goals)
             else:
                 component.write(table.atom([*others, f"{add}<{term}>"]), goals)
 

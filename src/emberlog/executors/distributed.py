@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import ExecutionError
 from emberlog.executors.base import Options
-from emberlog.executors.kernel import as_bag, end_of, limits_on_rounds
+from emberlog.executors.kernel import as_bag, copied_columns, end_of, limits_on_rounds
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import run_workers
 from emberlog.kernels.cluster.parts import Kinds
@@ -83,10 +83,14 @@ class DistributedKernels:
             look_at(self.session, folder)
         except ExecutionError as error:
             raise Unavailable(error.message) from error
-        frames = self._frames(stratum, program)
+        copies = self._copies(stratum, program)
+        frames = self._frames(stratum, program, copies)
         names = self._names(program, frames)
         coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
         inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
+        for name, (source, _) in copies.items():
+            kinds = tuple("float64" if c.type.kind == "float" else "int64" for c in program.signatures[source].columns)
+            inputs[f"exit/{name}"] = Input(Files(self.files[source]), kinds)  # type: ignore[arg-type]
         outputs: dict[str, Kinds] = {
             table.name: tuple("float64" if kind == "float" else "int64" for kind in table.kinds)
             for table in program.tables
@@ -117,7 +121,18 @@ class DistributedKernels:
 
     # --- what goes in --------------------------------------------------------------------------------------------
 
-    def _frames(self, stratum: Stratum, program: KernelProgram) -> dict[str, Any]:
+    def _copies(self, stratum: Stratum, program: KernelProgram) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Exit rows that are columns of a static which workers read from files anyway: they copy them themselves."""
+        found = {}
+        for relation in stratum.relations:
+            if stratum.evaluation == "naive" or relation.exit is None:
+                continue
+            copied = copied_columns(as_bag(relation.exit, relation.state))
+            if copied is not None and copied[0] in self.files and all(d.type.kind == "number" for d in program.domains):
+                found[relation.name] = copied
+        return found
+
+    def _frames(self, stratum: Stratum, program: KernelProgram, copies: Mapping[str, Any]) -> dict[str, Any]:
         """Every input as a DataFrame."""
         engine = self._engine
 
@@ -127,7 +142,8 @@ class DistributedKernels:
         found = {f"static/{static.name}": engine.frame(self.sql.table(static.name)) for static in program.statics}
         iterated = stratum.evaluation != "delta"
         for relation in stratum.relations:
-            found[f"exit/{relation.name}"] = rows(relation.constant if iterated else relation.exit, relation)
+            if relation.name not in copies:
+                found[f"exit/{relation.name}"] = rows(relation.constant if iterated else relation.exit, relation)
             if iterated:
                 found[f"start/{relation.name}"] = rows(relation.start, relation)
         return found

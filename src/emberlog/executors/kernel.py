@@ -159,6 +159,17 @@ def copied_rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> pa.Table | None
             return None
 
 
+def copied_columns(plan: Plan) -> tuple[str, tuple[int, ...]] | None:
+    """The relation, and the positions of its columns, that a plan copies row by row; None for any other plan."""
+    match plan:
+        case Scan(relation, names, _, "all") if None not in names:
+            return relation, tuple(range(len(names)))
+        case Project(Scan(relation, names, _, "all"), items) if all(isinstance(term, Variable) for _, term in items):
+            return relation, tuple(names.index(term.name) for _, term in items if isinstance(term, Variable))
+        case _:
+            return None
+
+
 def end_of(until: Until | None) -> End | None:
     """An iteration's end, as the kernels read it."""
     from emberlog.kernels.iterations import End

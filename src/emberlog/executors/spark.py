@@ -30,6 +30,7 @@ from emberlog.data.sources import (
 )
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations
+from emberlog.executors.footers import certain_rows, plain_files
 from emberlog.executors.kernel import refuse
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
@@ -78,9 +79,7 @@ class SparkExecutor(Executor):
     def load(self, given: Given) -> None:
         match given.source:
             case DatasetSource(location, "parquet"):
-                self._load_frame(given, self.session.read.parquet(_absolute(location)), location)
-                if given.name in self.on_spark:
-                    self._remember_files(given, location)
+                self._load_files(given, location)
             case None | ArrowSource() | EmptySource() | TextSource() | DatasetSource():
                 # Text files too: they lie where the driver runs, and only our own reader tells what is wrong in them.
                 self._load_table(given, self._table(given))
@@ -96,16 +95,19 @@ class SparkExecutor(Executor):
     def home(self, relation: str) -> SqlEvaluator:
         return self.driver.sql if relation in self.in_driver else self.sql
 
-    def _remember_files(self, given: Given, location: str) -> None:
-        """Workers may read the user's own files, where these hold nothing but the relation's rows, as numbers."""
-        path = Path(location)
-        plain = all(
-            column.type.kind in ("number", "float") and column.type.bits == 64 for column in given.signature.columns
-        )
-        if plain and not given.facts and not given.counts and self.options.nulls == "error" and path.exists():
-            found = (path,) if path.is_file() else tuple(sorted(path.glob("*.parquet")))
-            if found and (path.is_file() or not any(child.is_dir() for child in path.iterdir())):
-                self.files[given.name] = tuple(file.absolute() for file in found)
+    def _load_files(self, given: Given, location: str) -> None:
+        """Parquet. Where the footers say all that is asked of the rows, they are not read here."""
+        frame = self.session.read.parquet(_absolute(location))
+        files = plain_files(location) if not given.facts else ()
+        rows = certain_rows(files, given.signature.columns)
+        if rows is None:
+            self._load_frame(given, frame, location)
+        elif rows <= SMALL_SOURCE and self.options.placement != "spark":
+            self._load_table(given, self._table(given))
+        else:
+            self._keep_frame(given, frame.toDF(*(f"c{i}" for i in range(len(given.signature.columns)))), rows)
+        if rows is not None and not given.counts and given.name in self.on_spark:
+            self.files[given.name] = files
 
     def _table(self, given: Given) -> pa.Table:
         return given_table(
@@ -129,6 +131,9 @@ class SparkExecutor(Executor):
         if given.facts:
             frame = frame.union(to_frame(self.session, fact_table(given.signature.columns, given.facts)))
             rows += len(given.facts)
+        self._keep_frame(given, frame, rows)
+
+    def _keep_frame(self, given: Given, frame: Any, rows: int) -> None:
         few = rows <= SMALL_SOURCE or self.options.placement == "local"
         if few and self.options.placement != "spark":
             self._load_table(given, frame.toArrow())
@@ -218,12 +223,12 @@ class SparkExecutor(Executor):
         with self.sql.guarded(stats):
             for relation in needed:
                 self._need_on_spark(relation)
-        if stratum.evaluation != "once":
-            for relation in needed & self.defined:
-                self._materialise(relation)
         stats.placement = self.engine.place
         check_obligations(self.sql, stratum, self.plan.signatures)
-        if not self._by_kernels(stratum, stats):
+        if not self._by_kernels(stratum, needed, stats):
+            if stratum.evaluation != "once":
+                for relation in needed & self.defined:
+                    self._materialise(relation)
             self.sql.run(stratum, stats)
         self.on_spark.update(stratum.names)
         if stratum.evaluation == "once" and stats.facts is None:
@@ -233,7 +238,7 @@ class SparkExecutor(Executor):
                     self.sql.materialise(name, stats)
                     self.defined.discard(name)
 
-    def _by_kernels(self, stratum: Stratum, stats: StratumStats) -> bool:
+    def _by_kernels(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         """Evaluates a component by kernels in Spark's tasks; False where SQL has to, and `stats` says why."""
         from emberlog.executors.distributed import DistributedKernels
         from emberlog.kernels.cluster.probe import Unavailable
@@ -246,6 +251,8 @@ class SparkExecutor(Executor):
             self.kernels = DistributedKernels(self.session, self.sql, self.options, self.scratch, self.files)
         try:
             with self.sql.guarded(stats):
+                for relation in needed & self.defined:
+                    self.sql.define(relation)
                 self.kernels.evaluate(stratum, program, stats, self.meter)
             return True
         except (Unavailable, GivenUp) as reason:

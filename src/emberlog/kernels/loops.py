@@ -441,7 +441,14 @@ class Loops(Emitter):
                 for chain in layout.chains:
                     out.line(f"{t}_x{chain}[{columns[chain]}] = 0")
         if layout.storage == "hash":
-            out.line(f"{t}_h[:] = 0")
+            # After a large pivot a small one must not pay for the whole table. Backwards: what came last is in nobody's
+            # way.
+            stored = key_tuple([f"{t}_k[q, {i}]" for i in range(len(layout.keys))])
+            few = f"if 8 * {t}_count < {t}_h.size:"
+            with out.block(few), out.block(f"for q in range({t}_count - 1, -1, -1):"):
+                out.line(f"{t}_h[find({t}_h, {t}_k, {stored})] = 0")
+            with out.block("else:"):
+                out.line(f"{t}_h[:] = 0")
         counts = self.use(f"{t}_rows", "int64")
         out.line(f"{counts}[pivot] = {t}_count")
         out.line(f"{t}_out += {t}_count")

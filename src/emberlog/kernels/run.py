@@ -328,9 +328,9 @@ class State:
         log = arrays[f"{t}_log"] if dense else np.empty(0, np.uint32)
         values = values.astype(arrays[f"{t}_val"].dtype, copy=False)
         if layout.table.fold == "sum":
-            state = (arrays[f"{t}_del"], arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
+            sums = (arrays[f"{t}_del"], arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)
             most, tolerance = (np.inf, TOLERANCE) if values.dtype.kind == "f" else (INT64_MAX, 0.0)
-            if call(put_sum, *state, slots, values, most, tolerance):
+            if call(put_sum, *sums, slots, values, most, tolerance):
                 raise Failed
         else:
             state = (arrays[f"{t}_val"], arrays[f"{t}_seen"], log, arrays[f"{t}_r"], counts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class KernelWorker:
     inventing: int | None
     end: End | None = None
     iterated: bool = False
+    copies: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # exit rows: columns of the input they come in
 
     def __call__(
         self, rank: int, size: int, inputs: dict[str, list[Array]], exchange: Exchange, output: Output, /
@@ -45,7 +47,7 @@ class KernelWorker:
         statics = {
             static.name: self._table(static.name, inputs[f"static/{static.name}"]) for static in self.program.statics
         }
-        exits = {name: self._table(name, inputs[f"exit/{name}"]) for name in stats.predicates}
+        exits = {name: self._table(name, self._exit(name, inputs[f"exit/{name}"])) for name in stats.predicates}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:
             choices = replace(self.choices, part=(rank, size))
@@ -66,6 +68,9 @@ class KernelWorker:
             "converged": done.converged,
         }
         return json.dumps(told).encode()
+
+    def _exit(self, name: str, columns: list[Array]) -> list[Array]:
+        return [columns[spot] for spot in self.copies[name]] if name in self.copies else columns
 
     def _table(self, name: str, columns: list[Array]) -> pa.Table:
         """The columns in their places; one that nobody reads is empty, which its rows do not tell."""

@@ -168,7 +168,9 @@ class _Planner:
             yield from self.once(f"groups that {name} has at the start only", plans.outside)
         yield from self.once(f"first changes of {name}", plans.first)
         yield self.each_round(f"next changes of {name}", plans.round)
-        for title, (_, figure) in zip(("groups", "changes that count", "new groups", "size"), plans.figures, strict=False):
+        for title, (_, figure) in zip(
+            ("groups", "changes that count", "new groups", "size"), plans.figures, strict=False
+        ):
             yield self.each_round(f"{title} of {name}", figure)
         yield from self.once(f"end of {name}", plans.whole)
 
