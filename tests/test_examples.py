@@ -219,11 +219,11 @@ def _same_row(mine: Row, theirs: Row, tolerance: Tolerance) -> bool:
     )
 
 
-def run_and_compare(example: Example, engine: emberlog.Engine) -> None:
+def run_and_compare(example: Example, engine: emberlog.Engine, **options: Any) -> None:
     relations = example.relations(example.data())
     for name, table in relations.items():
         engine.register(name, table)
-    result = engine.run(example.text, params=dict(example.params))
+    result = engine.run(example.text, params=dict(example.params), **options)
     want = example.oracle({name: rows_of(table) for name, table in relations.items()})
     for name in asked_for(example, want):
         assert_same(result[name].rows(), want[name], example.tolerance)
@@ -245,6 +245,28 @@ def test_example_on_local(example: Example) -> None:
 def test_example_on_spark(example: Example, spark: Any) -> None:
     with emberlog.Engine(spark=spark, executor="spark") as engine:
         run_and_compare(example, engine)
+
+
+POWERLOG = [example for example in EXAMPLES if example.path.startswith("powerlog/")]
+of_powerlog = pytest.mark.parametrize("example", POWERLOG, ids=lambda example: example.path)
+
+
+@of_powerlog
+@pytest.mark.parametrize("naive", [False, True], ids=["", "naive"])
+@pytest.mark.parametrize("evaluator", ["sql", "kernel"])
+def test_aggregates_in_recursion_by_each_evaluator(example: Example, evaluator: str, naive: bool) -> None:
+    if evaluator == "kernel" and naive and example.path == "powerlog/apsp.dl":
+        pytest.skip("a rule that reads the last state twice is for SQL")
+    with emberlog.Engine(executor="local") as engine:
+        run_and_compare(example, engine, evaluator=evaluator, naive=naive)
+
+
+@pytest.mark.spark
+@of_powerlog
+@pytest.mark.parametrize("evaluator", ["sql", "kernel"])
+def test_aggregates_in_recursion_on_spark(example: Example, evaluator: str, spark: Any) -> None:
+    with emberlog.Engine(spark=spark, executor="spark") as engine:
+        run_and_compare(example, engine, evaluator=evaluator, placement="spark")
 
 
 @every_example

@@ -33,7 +33,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "explain": PLANNING | {"stats", "asked", "kernels"},
     "data": GROUND | {"syntax"},
     "sql": PLANNING | {"stats"},
-    "kernels": PLANNING | {"stats"},
+    "kernels": PLANNING | {"stats", "data"},
     "executors": RUNNING,
     "relation": GROUND | {"data"},
     "result": RUNNING | {"relation"},

@@ -139,8 +139,8 @@ class Engine:
     ) -> Result:
         """Evaluates what the program asks for: its `.output`, `.printsize` and `?-`, or else every derived predicate.
 
-        `naive` allows aggregates in recursion that are not known to be right by deltas; they are then recomputed every
-        round. `placement` forces strata of the spark executor into the driver ("local") or onto Spark ("spark").
+        `naive` recomputes aggregates in recursion every round, and so allows those that are not known to be right by
+        deltas. `placement` forces strata of the spark executor into the driver ("local") or onto Spark ("spark").
         `persist` writes the results as Parquet to a folder, so that they can be read after the engine is closed.
         `check_prem` checks in every round that a min or max may stand inside its recursion, on the data at hand: in
         plain Python, for samples of data.

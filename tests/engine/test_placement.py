@@ -27,12 +27,20 @@ def test_stats_tell_where_and_why(spark: Any) -> None:
             ("local", ("driver (duckdb)", "placement was forced")),
             ("spark", ("spark", "placement was forced")),
         ):
-            result = engine.run(TC, placement=placement)
+            result = engine.run(TC, evaluator="sql", placement=placement)
             assert where(result) == [told]
             assert sorted(result["tc"].rows()) == CLOSURE
             (stats,) = result.stats
             assert (stats.predicates, stats.evaluator, stats.rounds, stats.facts) == (("tc",), "sql", 4, 6)
             assert (stats.deltas, stats.stopped) == ([3, 2, 1, 0], "fixpoint")
+
+
+def test_recursion_on_spark_is_for_the_kernels(spark: Any) -> None:
+    with emberlog.Engine(spark) as engine:
+        engine.register("arc", ARC)
+        result = engine.run(TC, placement="spark")
+        assert where(result) == [("spark (tasks)", "placement was forced")]
+        assert (result.stats[0].evaluator, sorted(result["tc"].rows())) == ("kernel", CLOSURE)
 
 
 # A program, its answers, and in which of its strata the driver has too little room for more than 5 rows.
@@ -55,9 +63,10 @@ def test_a_result_that_outgrows_the_driver_moves_to_spark(
     result = on_spark.engine({"arc": ARC}).run(text)
     assert {name: sorted(result[name].rows()) for name in result} == rows
     told = {entry.predicates[0]: (entry.placement, entry.why) for entry in result.stats}
-    assert [told[name][0] == "spark" for name in ("tc", "n", "m", "p", "d") if name in told] == [bool(m) for m in moved]
+    assert [told[name][0].startswith("spark") for name in ("tc", "n", "m", "p", "d") if name in told] == [bool(m) for m in moved]
     first = next(told[name] for name in ("tc", "p", "d") if name in told)
-    assert first == ("spark", "more than 5 rows: moved from the driver to Spark")
+    assert first[0].startswith("spark")
+    assert first[1] == "more than 5 rows: moved from the driver to Spark"
 
 
 def test_what_outgrows_the_driver_is_still_held_to_limits(on_spark: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ CHAIN = [(i, i + 1) for i in range(500)]
 def test_a_chain_in_the_driver(spark: Any) -> None:
     with emberlog.Engine(spark) as engine:
         engine.register("arc", CHAIN)
-        result = engine.run(TC)
+        result = engine.run(TC, evaluator="sql")
         assert (len(result["tc"]), result.stats[0].rounds) == (125_250, 501)
 
 
@@ -23,5 +23,5 @@ def test_a_chain_in_the_driver(spark: Any) -> None:
 def test_a_chain_on_spark(spark: Any) -> None:
     with emberlog.Engine(spark) as engine:
         engine.register("arc", CHAIN)
-        result = engine.run(TC, placement="spark")
+        result = engine.run(TC, evaluator="sql", placement="spark")
         assert (len(result["tc"]), result.stats[0].rounds) == (125_250, 501)

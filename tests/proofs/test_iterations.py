@@ -86,9 +86,9 @@ def test_a_bound_on_the_largest_change(engine: emberlog.Engine, evaluator: str, 
 
 @every_way
 def test_a_bound_that_is_met_exactly(engine: emberlog.Engine, evaluator: str, naive: bool) -> None:
-    """Each round doubles nothing but halves the change: 1, 0.5, 0.25, .."""
+    """Each round halves the change: 1, 0.5, 0.25, .."""
     engine.register("edge", [(1, 1)])
-    text = "k(i+1, X, sum[v]) :- X = 1, v = 1.0; :- k(i, X, u), edge(X, Y), v = 0.5 * u; {{sum[delta v] {} 0.25}}."
+    text = "k(i+1, Y, sum[v]) :- Y = 1, v = 1.0; :- k(i, X, u), edge(X, Y), v = 0.5 * u; {{sum[delta v] {} 0.25}}."
     met = engine.run(text.format("<="), evaluator=evaluator, naive=naive)
     below = engine.run(text.format("<"), evaluator=evaluator, naive=naive)
     assert (last(met).residual, met["k"].rows()) == (0.25, [(1, 1.75)])
@@ -121,7 +121,7 @@ def test_a_limit_on_rounds(engine: emberlog.Engine, evaluator: str, naive: bool)
 @every_way
 def test_an_iteration_that_grows_for_ever(engine: emberlog.Engine, evaluator: str, naive: bool) -> None:
     engine.register("edge", [(1, 2), (2, 1)])
-    text = "k(i+1, X, sum[v]) :- X = 1, v = 1.0; :- k(i, X, u), edge(X, Y), v = 20 * u; {sum[delta v] < 0.1}."
+    text = "k(i+1, Y, sum[v]) :- Y = 1, v = 1.0; :- k(i, X, u), edge(X, Y), v = 20 * u; {sum[delta v] < 0.1}."
     with pytest.raises(LimitError):
         engine.run(text, evaluator=evaluator, naive=naive)
 
@@ -142,7 +142,7 @@ def test_a_start_that_nothing_keeps(engine: emberlog.Engine, evaluator: str, nai
 @every_way
 def test_groups_come_to_be_by_contributions_of_nothing(engine: emberlog.Engine, evaluator: str, naive: bool) -> None:
     engine.register("edge", [(1, 2), (2, 3), (3, 4), (4, 2)])
-    text = "k(i+1, X, sum[v]) :- X = 1, v = {}; :- k(i, X, u), edge(X, Y), v = 0.001 * u{}."
+    text = "k(i+1, Y, sum[v]) :- Y = 1, v = {}; :- k(i, X, u), edge(X, Y), v = 0.001 * u{}."
     found = engine.run(text.format("0.0", ""), evaluator=evaluator, naive=naive)["k"].rows()
     assert sorted(found) == [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0)]
     if not naive:  # a state that ends it may lack groups that are still to come
@@ -155,7 +155,7 @@ def test_two_sums_at_once(engine: emberlog.Engine, evaluator: str, naive: bool) 
     text = """
     degree(X, count(Y)) :- edge(X, Y).
     hub(i+1, X, sum[v]) :- node(X), v = 1.0;
-                        :- rank(i, Y, u), edge(X, Y), degree(X, d), v = 0.4 * u / d;
+                        :- rank(i, Y, u), edge(X, Y), degree(X, d), v = 0.05 * u / d;
                         {sum[delta v] < 1e-9}.
     rank(i+1, Y, sum[v]) :- node(Y), v = 0.5;
                          :- hub(i, X, u), edge(X, Y), degree(X, d), v = 0.4 * u / d.
@@ -174,7 +174,7 @@ def test_integers_and_refuted_sums_are_recomputed(engine: emberlog.Engine, evalu
     engine.register("edge", [(1, 2), (2, 3)])
     for step in ("v = 2 * u", "v = 0.5 * relu(u)"):
         base = "1.0" if "." in step else "1"
-        text = f"k(i+1, X, sum[v]) :- X = 1, v = {base}; :- k(i, X, u), edge(X, Y), {step}."
+        text = f"k(i+1, Y, sum[v]) :- Y = 1, v = {base}; :- k(i, X, u), edge(X, Y), {step}."
         assert last(engine.run(text, evaluator=evaluator)).how != CHANGES
 
 

@@ -60,7 +60,7 @@ def run(
     coordination: Annotated[str, typer.Option(help="How workers keep in step; `auto` decides.")] = "auto",
     param: Params = None,
     placement: Annotated[str, typer.Option(help="auto, local (in the driver) or spark.")] = "auto",
-    naive: Annotated[bool, typer.Option(help="Recompute aggregates in recursion that deltas may get wrong.")] = False,
+    naive: Annotated[bool, typer.Option(help="Recompute aggregates in recursion every round.")] = False,
     check_prem: Annotated[
         bool, typer.Option("--check-prem", help="Check in every round that a min or max may stand in its recursion.")
     ] = False,

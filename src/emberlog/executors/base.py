@@ -38,9 +38,9 @@ class Variants:
 
     `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
     `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts.
-    `ordered=False` takes up values in the order in which they come, not small ones first. `partition` gives the
-    argument (from 0) by which a predicate is divided among workers, in place of what the analysis finds. `join` makes
-    Spark SQL broadcast the smaller side of joins, or shuffle both, where it would choose by itself.
+    `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
+    `partition` gives the argument (from 0) by which a predicate is divided among workers, in place of what the analysis
+    finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would choose by itself.
     """
 
     decompose: bool = True

@@ -165,10 +165,10 @@ class Loops(Emitter):
         self.take(layout, "s")
 
     def take_rows(self, layout: TableLayout, t: str) -> None:
-        """Hashed sets: rows in the order in which they came."""
+        """Hashed sets: rows in the order in which they came, so that a round may be left off in its middle."""
         out = self.out
         out.line(f"{t}_stop = {t}_count")
-        with out.block(f"while {t}_taken < {t}_stop and fail == 0:"):
+        with out.block(f"while {t}_taken < {t}_stop and fail == 0 and work < {self.use('budget', 'int64', 0)}:"):
             out.line(f"s = {t}_taken")
             out.line(f"{t}_taken += 1")
             out.line("took += 1")

@@ -338,7 +338,8 @@ def pending(waits: Any, seen: Any, cost: Any, need: Any) -> Any:
         total += change
         largest = max(largest, change)
         if seen[slot] & 2 != 0:
-            new += seen[slot] & 4 == 0
+            if seen[slot] & 4 == 0:
+                new += 1
             if need[slot] != 0.0:
                 handed += cost[slot] * change / need[slot]
                 work += cost[slot]
@@ -359,7 +360,8 @@ def compared(val: Any, seen: Any, following: Any, new: Any, tolerance: Any) -> A
         size = abs(one - other)
         total += size
         largest = max(largest, size)
-        if seen[slot] != new[slot] or size > tolerance * max(abs(one), abs(other)):
+        # Infinite values, and what is no number, have changed always: such states come to no end.
+        if seen[slot] != new[slot] or not size <= tolerance * min(max(abs(one), abs(other)), 1e300):
             changed += 1
     return changed, total, largest, present
 
