@@ -121,7 +121,7 @@ def _beta(task: Task) -> float:
     state = np.ones(nodes)
     for _ in range(30):
         state = state / np.linalg.norm(state)
-        state = np.bincount(y, weights=state[x], minlength=nodes)
+        state = np.bincount(y, weights=state[x], minlength=nodes).astype(np.float64)
     return round(DAMPING / float(np.linalg.norm(state)), 6)
 
 

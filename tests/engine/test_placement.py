@@ -63,7 +63,9 @@ def test_a_result_that_outgrows_the_driver_moves_to_spark(
     result = on_spark.engine({"arc": ARC}).run(text)
     assert {name: sorted(result[name].rows()) for name in result} == rows
     told = {entry.predicates[0]: (entry.placement, entry.why) for entry in result.stats}
-    assert [told[name][0].startswith("spark") for name in ("tc", "n", "m", "p", "d") if name in told] == [bool(m) for m in moved]
+    assert [told[name][0].startswith("spark") for name in ("tc", "n", "m", "p", "d") if name in told] == [
+        bool(m) for m in moved
+    ]
     first = next(told[name] for name in ("tc", "p", "d") if name in told)
     assert first[0].startswith("spark")
     assert first[1] == "more than 5 rows: moved from the driver to Spark"

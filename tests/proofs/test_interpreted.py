@@ -24,6 +24,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_kernels_agree() -> None:
     done = run("-m", "not slow")
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-4000:]

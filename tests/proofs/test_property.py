@@ -29,7 +29,7 @@ from naive.values import Row
 from proofs.programs import PLAIN, VALUES, Drawn, drawn, iterations
 from strategies.cases import difference
 
-SOME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 LOTS = settings(SOME, max_examples=2000)
 
 
