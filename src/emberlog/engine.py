@@ -85,7 +85,7 @@ class Engine:
         if workers is not None and workers < 1:
             raise UsageError(f"workers must be at least 1, not {workers}")
         if checkpoint is not None:
-            raise UsageError("checkpoints are for the kernel evaluator, which this version does not have")
+            raise UsageError("checkpoints of running kernels are not in this version")
         self.executor = executor
         self._spark = spark
         self._own_session = False
