@@ -31,6 +31,7 @@ from emberlog.kernels.cluster.meeting import Meeting
 ZAP = "inproc://zeromq.zap.01"
 IPC = "ipc://"
 LINGER = 10_000  # ms: how long a closing worker waits for others to take what it sent
+LINGER_FAILED = 2_000  # ms: the same in a run that has failed, where others may have left without taking it
 GRACE = 200  # ms: for what a lost peer had sent to show up
 
 
@@ -103,6 +104,7 @@ class SocketExchange:
         self._run = run
         self._patience = patience or Patience()
         self._step = 0
+        self._failed = False
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=max(1, min(size - 1, 2)))
         self._peers: dict[int, _Peer] = {}
         self.card = Card(rank, "", {})
@@ -203,6 +205,13 @@ class SocketExchange:
         check_outgoing(outgoing, self.size)
         self._step += 1
         summary = plain(summary)
+        try:
+            return self._swap(outgoing, summary)
+        except PeerLost:
+            self._failed = True
+            raise
+
+    def _swap(self, outgoing: Sequence[Sequence[Array]], summary: Summary) -> Received:
         under_way = [self._send(peer, outgoing[peer.rank], summary) for peer in self._peers.values()]
         arrays: list[list[Array]] = [[] for _ in range(self.size)]
         summaries: list[Summary] = [()] * self.size
@@ -278,6 +287,7 @@ class SocketExchange:
     # --- the end -------------------------------------------------------------------------------------------------
 
     def abort(self, reason: str) -> None:
+        self._failed = True
         for peer in self._peers.values():
             if peer.greeted:
                 with suppress(zmq.Again):
@@ -288,7 +298,8 @@ class SocketExchange:
             peer.look()
             peer.socket.disable_monitor()
             peer.monitor.close(linger=0)
-            peer.socket.close(linger=LINGER if peer.greeted and not peer.lost else 0)
+            patience = LINGER_FAILED if self._failed else LINGER
+            peer.socket.close(linger=patience if peer.greeted and not peer.lost else 0)
         self._peers.clear()
         self._hide()
         self._zap.close(linger=0)
