@@ -150,3 +150,25 @@ def test_decimals_of_several_columns() -> None:
     values = [Decimal("1.50"), Decimal("-2.25")]
     found = dictionary(Domain(DECIMAL, (("e", 0),), ()), [pa.array(values, pa.decimal128(12, 2))])
     check(found, values, pa.decimal128(12, 2))
+
+
+@SOME
+@given(st.lists(st.lists(st.integers(3, 12), max_size=6), max_size=5))
+def test_chunks_make_one_array(parts: list[list[int]]) -> None:
+    column = pa.chunked_array([pa.array(part, pa.int64()) for part in parts], pa.int64())
+    found = dictionary(Domain(NUMBER, (("e", 0),)), [column])
+    assert found.decode(found.encode(column)).to_pylist() == column.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [((-(2**31), 2**31 - 1), "int32"), ((-(2**31) - 1, 0), "int64"), ((0, 2**31), "int64"), ((), "int64")],
+)
+def test_numbers_are_narrowed_where_they_fit(values: tuple[int, ...], dtype: str) -> None:
+    program = KernelProgram((), (Static("e", ("int",)),), (), (), {})
+    column = pa.array(values, pa.int64())
+    made = Encoder(program, {"e": [[column]]})
+    (narrow,) = made.rows("e", [column], narrow=True)
+    (wide,) = made.rows("e", [column])
+    assert narrow.dtype == dtype and wide.dtype == np.int64
+    assert narrow.tolist() == wide.tolist() == list(values)

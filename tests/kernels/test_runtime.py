@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emberlog.kernels import sorting
 from emberlog.kernels.cache import call
-from emberlog.kernels.indexes import build, by_key, is_unique, narrowed
+from emberlog.kernels.indexes import build, is_unique
 from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
     bound_above,
@@ -29,6 +31,7 @@ from emberlog.kernels.runtime import (
     remainder,
     truncated,
 )
+from emberlog.kernels.sorting import by_key, pairs_by_key
 from emberlog.types import INT64_MAX, INT64_MIN
 
 Array = np.ndarray[Any, Any]
@@ -138,18 +141,26 @@ def test_a_key_that_is_not_there_is_one_past_the_end(keys: list[int], key: int) 
 
 
 @SOME
-@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4), st.integers(0, 4))
-def test_a_counting_sort_keeps_the_order_of_equal_keys(keys: list[int], workers: int, width: int) -> None:
-    from unittest import mock
-
+@given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4), st.integers(0, 4), st.integers(0, 3), st.booleans())
+def test_a_counting_sort_keeps_the_order_of_equal_keys(
+    keys: list[int], workers: int, width: int, bits: int, sharded: bool
+) -> None:
     column = np.arange(len(keys), dtype=np.int64)
     columns = [column * (i + 1) for i in range(width)]
-    with mock.patch("emberlog.kernels.indexes.ROWS_A_PART", 1):
-        offsets, found = by_key(np.array(keys, np.uint32), 10, columns, workers)
     order = sorted(range(len(keys)), key=lambda row: keys[row])
+    with (
+        mock.patch.object(sorting, "ROWS_A_PART", 1),
+        mock.patch.object(sorting, "SHARD_BITS", bits),
+        mock.patch.object(sorting, "FEW_KEYS", 0 if sharded else 10),
+    ):
+        offsets, found = by_key(np.array(keys, np.uint32), 10, columns, workers)
+        low, high = column.astype(np.int32), -column.astype(np.int32)
+        same, words = pairs_by_key(np.array(keys, np.uint32), 10, low, high, workers)
     assert offsets.tolist() == [sum(key < slot for key in keys) for slot in range(11)] + [len(keys)]
     for i, sorted_column in enumerate(found):
         assert sorted_column.tolist() == [row * (i + 1) for row in order]
+    assert same.tolist() == offsets.tolist()
+    assert words.view(np.int32).tolist() == [number for row in order for number in (row, -row)]
 
 
 KINDS: tuple[Kind, ...] = (Id(0), "int", "float")
@@ -171,12 +182,10 @@ def indexed(draw: st.DrawFn) -> tuple[Static, tuple[int, ...], list[tuple[int, .
 def test_an_index_finds_the_rows_that_match(drawn: tuple[Static, tuple[int, ...], list[tuple[int, ...]]]) -> None:
     static, bound, rows = drawn
     dtypes = {"int": np.int64, "float": np.float64}
-    columns = narrowed(
-        [
-            np.array([row[i] for row in rows], dtypes[kind] if isinstance(kind, str) else np.uint32)
-            for i, kind in enumerate(static.kinds)
-        ]
-    )
+    columns = [
+        np.array([row[i] for row in rows], dtypes[kind] if isinstance(kind, str) else np.uint32)
+        for i, kind in enumerate(static.kinds)
+    ]
     index = build(static, bound, columns, set(range(len(columns))), 5)
     wanted = defaultdict(list)
     for row in rows:
@@ -208,11 +217,6 @@ def test_unique_rows_are_told(rows: list[tuple[int, int]]) -> None:
     columns = [np.array([row[i] for row in rows], np.uint32) for i in range(2)]
     for width in (0, 1, 2):
         assert is_unique(columns[:width], len(rows)) == (len({row[:width] for row in rows}) == len(rows))
-
-
-def test_numbers_are_narrowed_where_they_fit() -> None:
-    edges = [np.array(pair, np.int64) for pair in ((-(2**31), 2**31 - 1), (-(2**31) - 1, 0), (0, 2**31), ())]
-    assert [column.dtype.name for column in narrowed(edges)] == ["int32", "int64", "int64", "int64"]
 
 
 # --- what goes into tables -------------------------------------------------------------------------------------------

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from emberlog.data.arrow import arrow_type
+from emberlog.kernels.cache import call
 from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
+from emberlog.kernels.runtime import mark
 from emberlog.types import INT64_MAX, INT64_MIN, Column
+
+Values: TypeAlias = pa.Array | pa.ChunkedArray
 
 # Integers whose range is not much larger than their number are ids as they are.
 IDS_A_ROW = 4
 IDS_ANYWAY = 1 << 16
 MOST_IDS = (1 << 31) - 2
+INT32 = np.iinfo(np.int32)
 
 
 class Unsuited(Exception):
@@ -33,7 +38,7 @@ class Dictionary(ABC):
     size: int
 
     @abstractmethod
-    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]: ...
+    def encode(self, values: Values) -> np.ndarray[Any, Any]: ...
 
     @abstractmethod
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array: ...
@@ -48,9 +53,8 @@ class Range(Dictionary):
     def __init__(self, low: int, size: int) -> None:
         self.low, self.size = low, size
 
-    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
-        found = _integers(values)
-        return (found - self.low if self.low else found).astype(np.uint32)
+    def encode(self, values: Values) -> np.ndarray[Any, Any]:
+        return _filled(values, np.dtype(np.uint32), self.low)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
         wide = ids.astype(np.int64)
@@ -67,7 +71,7 @@ class Listed(Dictionary):
         self.values = values
         self.size = len(values)
 
-    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
+    def encode(self, values: Values) -> np.ndarray[Any, Any]:
         found = pc.index_in(values, value_set=self.values)
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.uint32)
 
@@ -85,7 +89,7 @@ class Coded(Dictionary):
         self.numbers, self.codes = numbers, codes
         self.size = numbers.size
 
-    def encode(self, values: pa.Array) -> np.ndarray[Any, Any]:
+    def encode(self, values: Values) -> np.ndarray[Any, Any]:
         return self.numbers.encode(values)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
@@ -95,22 +99,36 @@ class Coded(Dictionary):
         return self.numbers.code(self.codes[value])
 
 
-def _integers(values: pa.Array) -> np.ndarray[Any, Any]:
-    return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
+def _filled(values: Values, dtype: np.dtype[Any], low: int = 0) -> np.ndarray[Any, Any]:
+    """Integers, less `low`, in one array of their own, chunk by chunk: one that has the whole column first is dear."""
+    found = np.empty(len(values), dtype)
+    end = 0
+    for chunk in chunks(values):
+        start, end = end, end + len(chunk)
+        numbers = np.asarray(chunk.cast(pa.int64()).to_numpy(zero_copy_only=False))
+        found[start:end] = numbers - low if low else numbers
+    return found
 
 
-def flat(column: Any) -> pa.Array:
-    """One array of a column's chunks."""
-    if isinstance(column, pa.ChunkedArray):
-        return (
-            column.chunk(0)
-            if column.num_chunks == 1
-            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-        )
-    return column
+def _place(values: Values) -> tuple[tuple[int, int, int], ...] | None:
+    """Where values are in memory; None for values of which this is not known."""
+    if values.type.num_buffers != 2:
+        return None
+    places = [(chunk.buffers()[1], chunk.offset, len(chunk)) for chunk in chunks(values)]
+    return tuple((data.address if data is not None else 0, offset, size) for data, offset, size in places)
 
 
-def dictionary(domain: Domain, columns: Sequence[pa.Array]) -> Dictionary:
+def _ends(values: Values) -> tuple[int, int]:
+    """The least and the greatest of some integers."""
+    found = pc.min_max(values)
+    return found["min"].as_py(), found["max"].as_py()
+
+
+def chunks(values: Values) -> list[pa.Array]:
+    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+
+
+def dictionary(domain: Domain, columns: Sequence[Values]) -> Dictionary:
     """The dictionary of everything in these columns and the constants of the rules."""
     if domain.codes is not None:
         return Coded(_of_integers(columns, [code for _, code in domain.codes]), dict(domain.codes))
@@ -128,13 +146,13 @@ def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
     return made.cast(type)
 
 
-def _of_integers(columns: Sequence[pa.Array], constants: list[int]) -> Dictionary:
+def _of_integers(columns: Sequence[Values], constants: list[int]) -> Dictionary:
     rows = sum(len(column) for column in columns) + len(constants)
     if not rows:
         return Range(0, 0)
-    ends = [pc.min_max(column) for column in columns if len(column)]
-    low = min([end["min"].as_py() for end in ends] + constants)
-    high = max([end["max"].as_py() for end in ends] + constants)
+    ends = [_ends(column) for column in columns if len(column)]
+    low = min([low for low, _ in ends] + constants)
+    high = max([high for _, high in ends] + constants)
     if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):
         near = 0 <= low < IDS_ANYWAY
         return Range(0 if near else low, high - (0 if near else low) + 1)
@@ -146,7 +164,7 @@ def _of_integers(columns: Sequence[pa.Array], constants: list[int]) -> Dictionar
 class Encoder:
     """Encodes the rows of one program and decodes its results."""
 
-    def __init__(self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[pa.Array]]]) -> None:
+    def __init__(self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[Values]]]) -> None:
         """`tables` has, for each relation, its columns from every place where rows come from."""
         self.program = program
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
@@ -162,15 +180,16 @@ class Encoder:
     def sizes(self) -> dict[int, int]:
         return {i: max(one.size, 1) for i, one in enumerate(self.dictionaries)}
 
-    def column(self, values: pa.Array, kind: Kind) -> np.ndarray[Any, Any]:
+    def column(self, values: Values, kind: Kind, narrow: bool = False) -> np.ndarray[Any, Any]:
         match kind:
             case Id(domain):
                 return self.dictionaries[domain].encode(values)
             case "int":
-                found = _integers(values)
-                if found.size and (found.min() == INT64_MIN or found.max() == INT64_MAX):
+                low, high = _ends(values) if len(values) else (0, INT32.max + 1)
+                if low == INT64_MIN or high == INT64_MAX:
                     raise Unsuited("a number at the end of what 64 bits hold")
-                return found
+                fits = narrow and low >= INT32.min and high <= INT32.max
+                return _filled(values, np.dtype(np.int32 if fits else np.int64))
             case "float":
                 found = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
                 if not np.isfinite(found).all():
@@ -179,21 +198,33 @@ class Encoder:
             case "unread":
                 return np.empty(0, np.uint32)
 
-    def rows(self, relation: str, columns: Sequence[pa.Array]) -> list[np.ndarray[Any, Any]]:
-        return [self._once(values, kind) for values, kind in zip(columns, self.program.kinds(relation), strict=True)]
+    def rows(self, relation: str, columns: Sequence[Values], narrow: bool = False) -> list[np.ndarray[Any, Any]]:
+        """The columns of a relation as numbers; with `narrow`, integers in 32 bits where they fit: less to read."""
+        kinds = self.program.kinds(relation)
+        return [self._once(values, kind, narrow) for values, kind in zip(columns, kinds, strict=True)]
 
-    def _once(self, values: pa.Array, kind: Kind) -> np.ndarray[Any, Any]:
+    def distinct_rows(self, relation: str, columns: Sequence[Values]) -> list[np.ndarray[Any, Any]] | None:
+        """The rows without duplicates, where all columns are one: `cc(X, min<X>) <- arc(X, _)`. None elsewhere."""
+        kinds, places = self.program.kinds(relation), {_place(values) for values in columns}
+        domain = next((kind for kind in kinds if isinstance(kind, Id)), None)
+        if domain is None or len(places) != 1 or None in places or len(columns[0]) < self.sizes[domain.domain]:
+            return None
+        there = np.zeros(self.sizes[domain.domain], np.uint8)
+        call(mark, self._once(columns[0], domain, False), there)
+        found = self.dictionaries[domain.domain].decode(np.flatnonzero(there).astype(np.uint32))
+        return [self._once(found, kind, False) for kind in kinds]
+
+    def _once(self, values: Values, kind: Kind, narrow: bool) -> np.ndarray[Any, Any]:
         """An encoded column; one that stands in several relations is encoded once."""
-        data = values.buffers()[1] if values.type.num_buffers == 2 else None
-        key = None if data is None else (data.address, values.offset, len(values), kind)
-        if key is None or key not in self._encoded:
-            found = self.column(values, kind)
+        key, narrow = _place(values), narrow and kind == "int"
+        if key is None or (key, kind, narrow) not in self._encoded:
+            found = self.column(values, kind, narrow)
             # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is enough.
             found = found if found.flags.writeable else found.copy()
             if key is None:
                 return found
-            self._encoded[key] = found
-        return self._encoded[key]
+            self._encoded[key, kind, narrow] = found
+        return self._encoded[key, kind, narrow]
 
     def constant(self, kind: Kind, value: object) -> Any:
         match kind:

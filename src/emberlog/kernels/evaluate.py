@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
-from emberlog.kernels.encode import Encoder, Unsuited, flat
+from emberlog.kernels.encode import Encoder, Unsuited
 from emberlog.kernels.indexes import is_unique
 from emberlog.kernels.iterations import End, accumulate, replace
 from emberlog.kernels.linear import is_linear
@@ -92,9 +92,10 @@ def evaluate(
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
     """
     memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
-    given = {"static": _flat(statics), "exit": _flat(exits), "start": _flat(starts or {})}
-    encoder = Encoder(program, _by_name(given.values()))
-    arrays, first, begin = ({n: encoder.rows(n, c) for n, c in part.items()} for part in given.values())
+    encoder = Encoder(program, _by_name([statics, exits, starts or {}]))
+    arrays = {name: encoder.rows(name, table.columns, narrow=True) for name, table in statics.items()}
+    first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
+    begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
     for name, columns in program.unique:
         if not is_unique([arrays[name][spot] for spot in columns], statics[name].num_rows):
             raise Unsuited(f"a contributor has several values in `{name}`")
@@ -332,16 +333,21 @@ def _storages(prepared: Prepared) -> str:
     return f"{' and '.join(sorted({layout.storage for layout in prepared.layouts.values()}))} tables"
 
 
-def _flat(tables: Mapping[str, pa.Table]) -> dict[str, list[pa.Array]]:
-    return {name: [flat(column) for column in table.columns] for name, table in tables.items()}
+def _first_rows(encoder: Encoder, name: str, table: pa.Table) -> Columns:
+    """Exit rows as numbers; where duplicates say nothing and are found at a glance, without them."""
+    made = encoder.program.table(name)
+    found = None
+    if made is not None and made.fold != "sum" and encoder.program.mode == "delta":
+        found = encoder.distinct_rows(name, table.columns)
+    return encoder.rows(name, table.columns) if found is None else found
 
 
-def _by_name(parts: Iterable[Mapping[str, list[pa.Array]]]) -> dict[str, list[Sequence[pa.Array]]]:
+def _by_name(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, list[Sequence[pa.ChunkedArray]]]:
     """The columns of each relation from every place where it has rows."""
-    found: dict[str, list[Sequence[pa.Array]]] = {}
+    found: dict[str, list[Sequence[pa.ChunkedArray]]] = {}
     for part in parts:
-        for name, columns in part.items():
-            found.setdefault(name, []).append(columns)
+        for name, table in part.items():
+            found.setdefault(name, []).append(table.columns)
     return found
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from emberlog.kernels.cache import call
 from emberlog.kernels.program import Id, Static
-from emberlog.kernels.runtime import count_keys, placed, places, scatter1, scatter2, starts
-
-INT32 = np.iinfo(np.int32)
-ROWS_A_PART = 1 << 18  # fewer are sorted sooner than a thread is started
+from emberlog.kernels.sorting import by_key, pairs_by_key
 
 
 @dataclass(frozen=True)
@@ -31,15 +26,6 @@ class Index:
     def bytes(self) -> int:
         arrays = [*self.columns.values(), *(a for a in (self.offsets, self.keys, self.packed) if a is not None)]
         return sum(array.nbytes for array in arrays)
-
-
-def narrowed(columns: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """Integers in 32 bits where they fit: less memory to read."""
-    found = []
-    for column in columns:
-        fits = column.dtype == np.int64 and column.size and column.min() >= INT32.min and column.max() <= INT32.max
-        found.append(column.astype(np.int32) if fits else column)
-    return found
 
 
 def pair_of(
@@ -70,10 +56,7 @@ def build(
         keys, inverse = np.unique(first.astype(np.int64), return_inverse=True)
         first, slots = inverse.astype(np.uint32), len(keys)
     if pair is not None:
-        words = columns[pair[1]].view(np.uint32).astype(np.uint64)
-        words <<= np.uint64(32)
-        words |= columns[pair[0]].view(np.uint32)
-        offsets, (packed,) = by_key(first, slots, [words], workers)
+        offsets, packed = pairs_by_key(first, slots, columns[pair[0]], columns[pair[1]], workers)
         return Index({}, offsets, keys, rows, packed)
     if len(bound) == 1:
         offsets, found = by_key(first, slots, [columns[spot] for spot in kept], workers)
@@ -81,48 +64,6 @@ def build(
     order = np.lexsort([columns[spot] for spot in reversed(bound[1:])] + [first])
     offsets, _ = by_key(first, slots, [], workers)
     return Index({spot: np.ascontiguousarray(columns[spot][order]) for spot in kept}, offsets, keys, rows)
-
-
-def by_key(
-    keys: np.ndarray[Any, Any], slots: int, columns: Sequence[np.ndarray[Any, Any]], workers: int = 1
-) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
-    """Offsets of the rows of each key, and the columns sorted by key: a counting sort, shared among workers by rows.
-
-    Rows of one key keep their order.
-    """
-    parts = workers if len(keys) >= ROWS_A_PART * workers else 1
-    ends = [len(keys) * part // parts for part in range(parts + 1)]
-    counts = np.zeros((parts, slots), np.uint32)
-    _shared(parts, lambda part: call(count_keys, keys[ends[part] : ends[part + 1]], counts[part]))
-    offsets = call(starts, counts)
-    found = [np.empty_like(column) for column in columns]
-
-    def scatter(part: int) -> None:
-        rows = slice(ends[part], ends[part + 1])
-        match columns:
-            case []:
-                return
-            case [one]:
-                call(scatter1, keys[rows], counts[part], one[rows], found[0])
-            case [one, two]:
-                call(scatter2, keys[rows], counts[part], one[rows], two[rows], found[0], found[1])
-            case _:
-                spots = call(places, keys[rows], counts[part])
-                for column, out in zip(columns, found, strict=True):
-                    call(placed, column[rows], spots, out)
-
-    _shared(parts, scatter)
-    return offsets, found
-
-
-def _shared(parts: int, work: Callable[[int], object]) -> None:
-    """Does parts of some work side by side."""
-    if parts == 1:
-        work(0)
-        return
-    with ThreadPoolExecutor(parts, "emberlog-index") as pool:
-        for done in [pool.submit(work, part) for part in range(parts)]:
-            done.result()
 
 
 def is_unique(columns: Sequence[np.ndarray[Any, Any]], rows: int) -> bool:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.kernels.indexes import by_key
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.run import Arrays, Prepared, State
+from emberlog.kernels.sorting import by_key
 from emberlog.kernels.watch import Watch
 
 ROOM = 1 << 21  # rows of a piece of output

@@ -13,7 +13,7 @@ from emberlog.kernels.buckets import RING, Buckets, is_bucketed
 from emberlog.kernels.cache import call, compiled
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.indexes import build, narrowed, pair_of
+from emberlog.kernels.indexes import build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.masks import WORDS, Masks, is_maskable
 from emberlog.kernels.nests import Nest, index_orders, nests, probes
@@ -74,15 +74,14 @@ def prepare(
     """Compiles the loops and builds the indexes."""
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
-    columns = {name: narrowed(found) for name, found in statics.items()}
-    narrow = frozenset((n, i) for n, cs in columns.items() for i, c in enumerate(cs) if c.dtype == np.int32)
+    narrow = frozenset((n, i) for n, cs in statics.items() for i, c in enumerate(cs) if c.dtype == np.int32)
     orders = index_orders(planned)
     sparse = frozenset(
         (name, bound) for name, bound in orders if bound and not isinstance(program.static(name).kinds[bound[0]], Id)
     )
     reading = {key: _needed(key, planned) for key in orders}
-    pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, columns[n], spots)) is not None}
-    width = bucket_width(program, columns, encoder.sizes) if ordered else None
+    pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, statics[n], spots)) is not None}
+    width = bucket_width(program, statics, encoder.sizes) if ordered else None
     writing = _writer(program, pivots, made, planned, width is not None)
     if narrow_values and writing is Buckets:
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
@@ -96,7 +95,7 @@ def prepare(
         first = static.kinds[bound[0]] if bound else None
         slots = encoder.sizes[first.domain] if isinstance(first, Id) else 0
         pair = pairs.get((name, bound))
-        index = build(static, bound, columns[name], reading[name, bound], slots, workers, pair)
+        index = build(static, bound, statics[name], reading[name, bound], slots, workers, pair)
         shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
         shared |= {
             f"{label}_p": index.packed,

@@ -137,66 +137,10 @@ def jump(column: Any, low: Any, high: Any, value: Any) -> Any:
 
 
 @jit
-def count_keys(keys: Any, counts: Any) -> None:
-    """How many rows each key has."""
-    for row in range(keys.size):
-        counts[keys[row]] += np.uint32(1)
-
-
-@jit
-def starts(counts: Any) -> Any:
-    """From the rows of each key in each part to where they begin; the offsets of all parts together are returned.
-
-    There is one key more, without rows: for a key that is not there.
-    """
-    parts, slots = counts.shape
-    offsets = np.empty(slots + 2, np.uint64)
-    total = np.uint64(0)
-    for slot in range(slots):
-        offsets[slot] = total
-        for part in range(parts):
-            amount = counts[part, slot]
-            counts[part, slot] = total
-            total += np.uint64(amount)
-    offsets[slots] = offsets[slots + 1] = total
-    return offsets
-
-
-@jit
-def scatter1(keys: Any, following: Any, column: Any, out: Any) -> None:
-    for row in range(keys.size):
-        key = keys[row]
-        spot = following[key]
-        following[key] = spot + np.uint32(1)
-        out[spot] = column[row]
-
-
-@jit
-def scatter2(keys: Any, following: Any, one: Any, two: Any, out_one: Any, out_two: Any) -> None:
-    for row in range(keys.size):
-        key = keys[row]
-        spot = following[key]
-        following[key] = spot + np.uint32(1)
-        out_one[spot] = one[row]
-        out_two[spot] = two[row]
-
-
-@jit
-def places(keys: Any, following: Any) -> Any:
-    """Where each row goes when rows are sorted by key."""
-    found = np.empty(keys.size, np.uint32)
-    for row in range(keys.size):
-        key = keys[row]
-        found[row] = following[key]
-        following[key] += np.uint32(1)
-    return found
-
-
-@jit
-def placed(column: Any, spots: Any, out: Any) -> None:
-    """Each value of the column goes to its place."""
-    for row in range(column.size):
-        out[spots[row]] = column[row]
+def mark(slots: Any, there: Any) -> None:
+    """Sets the flag of each slot."""
+    for i in range(slots.size):
+        there[slots[i]] = 1
 
 
 @jit
