@@ -1,8 +1,8 @@
 """Runs contestants against each other: in one process, on the same data, in turn, medians of several runs.
 
-A contestant is a name and a function from a `Task` to a `Limit`. Limits and rivals get columns in memory; `ours` goes
-through the public interface only, from Parquet files to a number of rows, and tells from `result.stats` what the
-evaluation took. Every answer is compared with that of the limit.
+A contestant is a name and a function from a `Task` to a `Limit`. All get columns in memory; `ours` goes through the
+public interface only, and tells from `result.stats` what the evaluation took, indexes included. `from_files` is the way
+from Parquet files to a number of rows. Every answer is compared with that of the limit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -19,6 +19,7 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks import data
 from benchmarks.limits.common import Columns, Inputs, Limit
@@ -51,6 +52,11 @@ class Task:
     @cached_property
     def inputs(self) -> Inputs:
         return data.columns(self.files, self.program.reads)
+
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        """The same columns, as one registers them."""
+        return {name: pa.table([*c], names=[f"c{i}" for i in range(len(c))]) for name, c in self.inputs.items()}
 
 
 @dataclass(frozen=True)
@@ -123,37 +129,38 @@ def rivals_of(program: str, names: tuple[str, ...] = RIVALS) -> list[str]:
     return [name for name in names if program in import_module(f"benchmarks.rivals.{name}").PROGRAMS]
 
 
-def ours(workers: int, evaluator: str = "kernel", **options: object) -> Contestant:
+def ours(workers: int, evaluator: str = "kernel", name: str = "", **options: object) -> Contestant:
     """Emberlog on this machine, without Spark."""
+    return Contestant(name or f"ours {workers}", lambda task: _ours(task, task.tables, workers, evaluator, options))
 
-    def run(task: Task) -> Limit:
-        import emberlog
 
-        start = perf_counter()
-        engine = emberlog.Engine(executor="local", workers=workers)
-        for name, path in task.files.items():
-            engine.register(name, path)
-        result = engine.run(task.program.text, dict(task.program.params), evaluator=evaluator, **options)  # type: ignore[arg-type]
-        relation = result[task.program.result]
-        facts = relation.count()
-        wall = perf_counter() - start
-        recursive = [entry for entry in result.stats if entry.evaluator != "sql" or entry.rounds > 0]
-        made = [entry.derivations for entry in recursive if entry.derivations is not None]
+def from_files(workers: int, evaluator: str = "kernel") -> Contestant:
+    """The same from files to the number of rows."""
+    return Contestant("from files", lambda task: _ours(task, task.files, workers, evaluator, {}))
 
-        def answer() -> Columns:
-            return tuple(column.to_numpy() for column in relation.to_arrow().columns)
 
-        return Limit(
-            facts,
-            sum(made) if made else None,
-            0.0,
-            sum(entry.seconds for entry in recursive),
-            answer,
-            max((entry.rounds for entry in recursive), default=0),
-            wall,
-        )
+def _ours(
+    task: Task, given: Mapping[str, object], workers: int, evaluator: str, options: Mapping[str, object]
+) -> Limit:
+    import emberlog
 
-    return Contestant(f"ours {workers}", run)
+    start = perf_counter()
+    engine = emberlog.Engine(executor="local", workers=workers)
+    for name, source in given.items():
+        engine.register(name, source)
+    result = engine.run(task.program.text, dict(task.program.params), evaluator=evaluator, **options)  # type: ignore[arg-type]
+    relation = result[task.program.result]
+    facts = relation.count()
+    wall = perf_counter() - start
+    recursive = [entry for entry in result.stats if entry.evaluator != "sql" or entry.rounds > 0]
+    made = [entry.derivations for entry in recursive if entry.derivations is not None]
+
+    def answer() -> Columns:
+        return tuple(column.to_numpy() for column in relation.to_arrow().columns)
+
+    seconds = sum(entry.seconds for entry in recursive)
+    rounds = max((entry.rounds for entry in recursive), default=0)
+    return Limit(facts, sum(made) if made else None, 0.0, seconds, answer, rounds, wall)
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import harness, report
-from benchmarks.harness import SPARK_RIVALS, Task, compete, limit, ours, peak_memory, rival, rivals_of
+from benchmarks.harness import SPARK_RIVALS, Task, compete, from_files, limit, ours, peak_memory, rival, rivals_of
 from benchmarks.programs import PROGRAMS, TABLE, Case
 from emberlog.diagnostics import UsageError
 
@@ -39,13 +39,15 @@ def table(
     spark: bool,
     say: Say,
 ) -> list[Path]:
-    """The table: limits, ours with one and two workers, rivals."""
+    """The table: limits, ours with one and two workers and with packed hash sets, rivals."""
     lines = []
     for case, data in chosen:
         task = Task(PROGRAMS[case.program], data, folder)
         program = task.program
         contestants = [limit(name) for name in (program.limit, *program.faster)]
-        contestants += [ours(1, evaluator), ours(2, evaluator)]
+        contestants += [ours(1, evaluator), ours(2, evaluator), from_files(2, evaluator)]
+        if case.program == "sg":
+            contestants.append(ours(1, evaluator, "hashed", storage="hash"))
         if with_rivals and (case.program, data) not in SLOW_RIVALS:
             names = rivals_of(case.program)
             contestants += [rival(name) for name in names if spark or name not in SPARK_RIVALS]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -13,36 +15,49 @@ from benchmarks.harness import Task, ours
 from benchmarks.programs import PROGRAMS
 from benchmarks.rivals import frames, graphx
 
+COUNTING = ".output n\nn(count<X>) <- tc(X, Y).\n"
 
-def run(out: Path, folder: Path | None, evaluator: str, quick: bool, say: Callable[[str], None]) -> list[Path]:
-    """Writes `spark.json`; first and second runs, so that JVM and Python workers are cold and warm."""
+
+def run(
+    out: Path, folder: Path | None, evaluator: str, quick: bool, runs: int, say: Callable[[str], None]
+) -> list[Path]:
+    """Writes `spark.json`: first runs, in which Python workers are cold, and the median of those after them.
+
+    Rivals run once.
+    """
     figures: dict[str, Any] = {}
     closure = Task(PROGRAMS["tc"], "gnp1K" if quick else "gnp10K", folder)
+    counted = Task(replace(closure.program, text=closure.program.text + COUNTING, result="n"), closure.data, folder)
     components = Task(PROGRAMS["cc_undirected"], "rmat10K" if quick else "rmat1M", folder)
-    figures["tc local, evaluation"] = min(ours(2, evaluator).run(closure).seconds for _ in range(3))
+    for name, task in (("tc", closure), ("tc count", counted), ("cc", components)):
+        local = ours(2, evaluator)
+        figures[f"{name}, local evaluation"] = seconds = median(local.run(task).seconds for _ in range(max(runs, 2)))
+        say(f"{name}, local: {seconds:.2f} s evaluation")
     spark = graphx.session()
-    for name, task, keep in (("tc rows", closure, True), ("tc count", closure, False), ("cc", components, True)):
-        for time in ("first", "second"):
-            figures[f"{name}, {time}"] = seconds = _ours(spark, task, evaluator, keep)
-            say(f"{name}, {time} run: {seconds:.2f} s")
+    for name, task, keep in (("tc rows", closure, True), ("tc count", counted, False), ("cc", components, True)):
+        taken = [_ours(spark, task, evaluator, keep, say) for _ in range(max(runs, 2))]
+        figures[f"{name}, first"], figures[f"{name}, second"] = taken[0], median(taken[1:])
+        say(f"{name}, first run: {taken[0]:.2f} s, after that: {median(taken[1:]):.2f} s")
     for name, rival in (("GraphX", graphx), ("DataFrame loop", frames)):
-        taken = rival.evaluate("cc_undirected", components.inputs)
-        figures[f"cc {name}"] = taken.total
-        say(f"cc, {name}: {taken.build:.2f} s to read, {taken.seconds:.2f} s")
-    figures["tc rows / local"] = figures["tc rows, second"] / figures["tc local, evaluation"]
-    figures["tc count / local"] = figures["tc count, second"] / figures["tc local, evaluation"]
-    figures["cc GraphX / ours"] = figures["cc GraphX"] / figures["cc, second"]
-    figures["cc DataFrame loop / ours"] = figures["cc DataFrame loop"] / figures["cc, second"]
-    for name in ("tc rows / local", "tc count / local", "cc GraphX / ours", "cc DataFrame loop / ours"):
-        say(f"{name}: {figures[name]:.2f}")
+        found = rival.evaluate("cc_undirected", components.inputs)
+        figures[f"cc {name}"] = found.total
+        say(f"cc, {name}: {found.build:.2f} s to read, {found.seconds:.2f} s")
+    ratios = {
+        "tc rows / local": figures["tc rows, second"] / figures["tc, local evaluation"],
+        "tc count / local": figures["tc count, second"] / figures["tc, local evaluation"],
+        "cc GraphX / ours": figures["cc GraphX"] / figures["cc, second"],
+        "cc DataFrame loop / ours": figures["cc DataFrame loop"] / figures["cc, second"],
+    }
+    for name, ratio in ratios.items():
+        say(f"{name}: {ratio:.2f}")
     out.mkdir(parents=True, exist_ok=True)
     path = out / "spark.json"
-    path.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+    path.write_text(json.dumps(figures | ratios, indent=2), encoding="utf-8")
     return [path]
 
 
-def _ours(spark: Any, task: Task, evaluator: str, keep: bool) -> float:
-    """Seconds from Parquet files to Parquet files, or to a number of rows."""
+def _ours(spark: Any, task: Task, evaluator: str, keep: bool, say: Callable[[str], None]) -> float:
+    """Seconds from Parquet files to Parquet files, or to the rows of a small answer."""
     import emberlog
 
     with tempfile.TemporaryDirectory() as scratch, emberlog.Engine(spark, executor="spark", workers=2) as engine:
@@ -50,9 +65,13 @@ def _ours(spark: Any, task: Task, evaluator: str, keep: bool) -> float:
         for name, path in task.files.items():
             engine.register(name, path)
         result = engine.run(task.program.text, dict(task.program.params), evaluator, placement="spark")  # type: ignore[arg-type]
+        ran = perf_counter()
         relation = result[task.program.result]
         if keep:
             relation.write(Path(scratch) / "answer.parquet")
         else:
-            relation.count()
-        return perf_counter() - start
+            relation.rows()
+        done = perf_counter()
+        kernels = next(entry for entry in result.stats if entry.rounds)
+        say(f"  {ran - start:.2f} s to run ({kernels.seconds:.2f} s kernels: {kernels.how}), {done - ran:.2f} s to read")
+        return done - start

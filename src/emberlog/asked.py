@@ -50,6 +50,13 @@ def wanted_relations(program: Program, checked: CheckedProgram) -> set[str]:
     return derived | {name for name, facts in checked.facts.items() if facts}
 
 
+def sized_relations(program: Program) -> set[str]:
+    """Of the wanted relations those whose rows are likely not read: `.printsize` and goals name them, no `.output`."""
+    named = {directive.relation for directive in directives(program, "printsize")}
+    named |= {item.atom.predicate for item in program.items if isinstance(item, Goal)}
+    return named - {directive.relation for directive in directives(program, "output")}
+
+
 def with_goal(program: Program, goal: Goal) -> Program:
     """The program asking for just this goal."""
     kept = tuple(item for item in program.items if not _asks(item))

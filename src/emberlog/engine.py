@@ -24,6 +24,7 @@ from emberlog.asked import (
     directives,
     goals_as_rules,
     input_directives,
+    sized_relations,
     wanted_relations,
     with_goal,
 )
@@ -238,7 +239,8 @@ class Engine:
         live = LiveRun(executor, scratch, None if self._own_session else self._spark)
         self._runs.add(live)
         try:
-            outcome = executor.run(sources, frozenset(wanted))
+            sized = sized_relations(program) if persist is None else ()
+            outcome = executor.run(sources, frozenset(wanted), frozenset(sized))
         except BaseException:
             with suppress(Exception):  # what went wrong first is what to tell
                 live.close()
@@ -348,7 +350,8 @@ class Engine:
         checked = check(spelled, self._known(program), params or {}, require_sources=False)
         wanted = wanted_relations(program, checked) | {name for name, _ in goals}
         checked = push_aggregates(checked, wanted)
-        return Plan(program, checked, plan_program(checked, wanted), executor=self.executor)
+        rows = frozenset(wanted - sized_relations(program))
+        return Plan(program, checked, plan_program(checked, wanted), self.executor, rows)
 
     def _known(self, program: Program) -> dict[str, tuple[Column, ...] | None]:
         return self._catalog(program, self._sources)

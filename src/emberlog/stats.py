@@ -62,6 +62,7 @@ class StratumStats:
     evaluator: str = "sql"
     because: str = ""  # why this evaluator
     how: str = ""  # of the kernels: storages, pivots, workers
+    kept: str = ""  # of the kernels: what was done with the rows where they were made, or why they had to be kept
     placement: str = ""
     why: str = ""
     coordination: str = ""

@@ -48,7 +48,7 @@ def kernels(
     elif cold:
         written = _benchmark("cold").run(target, evaluator, _say)
     elif spark:
-        written = _benchmark("on_spark").run(target, folder, evaluator, quick, _say)
+        written = _benchmark("on_spark").run(target, folder, evaluator, quick, runs, _say)
     else:
         chosen = code.cases(program, data, quick)
         written = code.table(chosen, target, runs, folder, evaluator, rivals, graphx, _say)

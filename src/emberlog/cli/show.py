@@ -43,7 +43,7 @@ def show_stats(stats: list[StratumStats]) -> None:
         facts = "" if entry.facts is None else f"{entry.facts:,}"
         table.add_row(
             escape(", ".join(entry.predicates)),
-            escape(f"{entry.evaluator}: {told}" if (told := entry.how or entry.because) else entry.evaluator),
+            escape(f"{entry.evaluator}: {told}" if (told := _told(entry)) else entry.evaluator),
             entry.placement,
             escape(entry.why),
             str(entry.rounds),
@@ -52,3 +52,7 @@ def show_stats(stats: list[StratumStats]) -> None:
             escape(entry.stopped),
         )
     Console(highlight=False, stderr=True).print(table)
+
+
+def _told(entry: StratumStats) -> str:
+    return "; ".join(filter(None, (entry.how or entry.because, entry.kept)))

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from math import ceil, floor
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.program import Bound, CheckedProgram, Signature
 from emberlog.data.sources import Source
 from emberlog.diagnostics import DataError, UsageError, did_you_mean
 from emberlog.executors.prem import check_prem
+from emberlog.executors.pushing import Pushing
 from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, walk
 from emberlog.plan.names import given_part, positions
 from emberlog.sql.evaluate import SqlEvaluator
@@ -127,10 +129,15 @@ class Executor(ABC):
         self.meter = Meter(options.limits, options.progress)
         self.outcome = Outcome()
         self.wanted: frozenset[str] = frozenset()
+        self.pushing = Pushing(plan)
 
-    def run(self, sources: Mapping[str, Source], wanted: frozenset[str]) -> Outcome:
-        """Evaluates every stratum of the plan; `wanted` are the relations that somebody will read."""
+    def run(
+        self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str] = frozenset()
+    ) -> Outcome:
+        """Evaluates every stratum of the plan; `wanted` are the relations that somebody will read. Of the `sized` ones
+        among them, the number of rows is likely all: rows that are not kept are computed again if they are read."""
         self.wanted = wanted
+        self.pushing.rows = wanted - sized
         try:
             for given in given_relations(self.program, self.plan, sources, wanted):
                 with self.sql.guarded(StratumStats((given.name,))):
@@ -174,6 +181,18 @@ class Executor(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    def have_rows(self, relation: str) -> None:
+        """Computes a relation again whose rows were not kept. The limits of the run hold for this anew."""
+        stratum = self.pushing.want(relation)
+        if stratum is None:
+            return
+        self.meter.started, self.meter.rows = monotonic(), 0
+        self.sql.meter = self.meter
+        try:
+            self.evaluate(stratum, StratumStats(stratum.names))
+        finally:
+            self.options.progress.done()
 
     def warn(self, message: str) -> None:
         self.outcome.warnings.append(message)

@@ -3,7 +3,8 @@
 Text, dates and decimals become numbers by Spark SQL: their dictionary is made of the columns that share them, and
 joined to them. Every worker gets all of the static relations. With a pivot each has some of its values, and nothing is
 exchanged. Without one a single worker evaluates on the threads of its machine, unless an exchange is asked for: then
-each worker owns facts by their keys. Workers write their results as Parquet; the driver learns counts and paths.
+each worker owns facts by their keys. Workers write their results as Parquet; the driver learns counts and paths. What
+is only counted, aggregated or cut to a limit afterwards they do so themselves, and write that.
 """
 
 from __future__ import annotations
@@ -15,30 +16,36 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import ExecutionError
 from emberlog.executors.base import Options
 from emberlog.executors.kernel import as_bag, copied_columns, end_of, limits_on_rounds
+from emberlog.executors.pushing import asked
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
-from emberlog.kernels.cluster.job import run_workers
+from emberlog.kernels.cluster.job import Finished, run_workers
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
 from emberlog.kernels.evaluate import divided
 from emberlog.kernels.linear import is_linear
-from emberlog.kernels.pivots import pivots
-from emberlog.kernels.program import Domain, Id, KernelProgram
+from emberlog.kernels.pivots import Pivots, pivots
+from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
 from emberlog.plan.logical import Plan, RelationPlan, Stratum
+from emberlog.plan.partials import Decision, Partial, Split
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Limits, Meter, StratumStats
-from emberlog.types import NUMBER
+from emberlog.types import NUMBER, Type
 
 MOST_NAMES = 20_000_000  # values of a dictionary that goes through the driver
+FEW = 100_000  # rows that the driver reads from the workers' files itself
+
+Described: TypeAlias = list[tuple[Kind, Type]]  # what workers hold in each column, and the type of the program
 
 
 @dataclass(frozen=True)
@@ -69,20 +76,21 @@ class DistributedKernels:
         self.scratch = scratch
         self.files = files
         self.runs = 0
+        self.sizes: dict[str, int] = {}  # rows of what was computed, kept or not
 
-    def evaluate(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter) -> None:
-        """Leaves the relations of a component as tables of the engine. Raises `Unavailable`, `Unsuited` or `Failed`
-        where SQL has to evaluate it."""
+    def evaluate(
+        self, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter, decision: Decision
+    ) -> dict[str, pa.Table | None]:
+        """Leaves the relations that are kept as tables of the engine. What was asked of the others comes back if its
+        rows are few; where they are not it is a table too, and None comes back.
+
+        Raises `Unavailable` or `GivenUp` where SQL has to evaluate the component, and `NotInParts` where rows have to
+        be kept.
+        """
         from emberlog.kernels.worker import KernelWorker
 
         started = monotonic()
-        self.runs += 1
-        folder = self.scratch / f"kernel{self.runs}"
-        folder.mkdir(mode=0o700, parents=True)
-        try:
-            look_at(self.session, folder)
-        except ExecutionError as error:
-            raise Unavailable(error.message) from error
+        folder = self._folder()
         copies = self._copies(stratum, program)
         frames = self._frames(stratum, program, copies)
         names = self._names(program, frames)
@@ -91,33 +99,50 @@ class DistributedKernels:
         for name, (source, _) in copies.items():
             kinds = tuple("float64" if c.type.kind == "float" else "int64" for c in program.signatures[source].columns)
             inputs[f"exit/{name}"] = Input(Files(self.files[source]), kinds)  # type: ignore[arg-type]
-        outputs: dict[str, Kinds] = {
-            table.name: tuple("float64" if kind == "float" else "int64" for kind in table.kinds)
-            for table in program.tables
-        }
         size = self._size(program)
         growing, inventing = limits_on_rounds(stratum)
-        left = meter.seconds_left
-        rows = None if meter.limits.rows is None else max(meter.limits.rows - meter.rows, 1)
-        limits = Limits(meter.limits.rounds, rows, None if left is None else max(left, 0.001))
-        threads = 1 if size > 1 else self._slots()
         worker = KernelWorker(
             coded,
-            replace(self.options.choices(), workers=threads),
-            limits,
+            replace(self.options.choices(), workers=1 if size > 1 else self._slots(), keep=decision.keep),
+            _what_is_left(meter),
             growing,
             inventing,
             end_of(stratum.until),
             stratum.evaluation != "delta",
+            {name: spots for name, (_, spots) in copies.items()},
+            tuple(asked(partial) for partial in decision.partials),
         )
-        done = run_workers(self.session, inputs, worker, size, folder, outputs)
+        done = run_workers(self.session, inputs, worker, size, folder, _outputs(program, decision))
         told = [json.loads(report.summary) for report in done.reports]
         self._tell(stats, stratum, told, done, started)
-        for table in program.tables:
-            self._keep(table.name, done, program, names)
-        stats.facts = sum(done.rows(table.name) for table in program.tables)
+        stats.kept = decision.text
+        for name in decision.keep:
+            self._keep(name, done, _copied(program, name), names)
+        found = {p.relation: self._take(p.relation, done, _made(program, p), names) for p in decision.partials}
+        counts = {table.name: sum(report["counts"][table.name] for report in told) for table in program.tables}
+        self.sizes |= counts
+        stats.facts = sum(counts.values())
         meter.check(stats, stats.facts)
         meter.rows += stats.facts
+        return found
+
+    def split(self, program: KernelProgram) -> Split:
+        """By which columns the rows of each table are divided among workers."""
+        if self._size(program) == 1:
+            return {table.name: () for table in program.tables}
+        found = self._pivots(program)
+        return {table.name: found.get(table.name) or None for table in program.tables}
+
+    def _folder(self) -> Path:
+        """A new folder for a run, in a session that can run workers."""
+        self.runs += 1
+        folder = self.scratch / f"kernel{self.runs}"
+        folder.mkdir(mode=0o700, parents=True)
+        try:
+            look_at(self.session, folder)
+        except ExecutionError as error:
+            raise Unavailable(error.message) from error
+        return folder
 
     # --- what goes in --------------------------------------------------------------------------------------------
 
@@ -125,7 +150,7 @@ class DistributedKernels:
         """Exit rows that are columns of a static which workers read from files anyway: they copy them themselves."""
         found = {}
         for relation in stratum.relations:
-            if stratum.evaluation == "naive" or relation.exit is None:
+            if stratum.evaluation != "delta" or relation.exit is None:
                 continue
             copied = copied_columns(as_bag(relation.exit, relation.state))
             if copied is not None and copied[0] in self.files and all(d.type.kind == "number" for d in program.domains):
@@ -203,12 +228,15 @@ class DistributedKernels:
 
     def _size(self, program: KernelProgram) -> int:
         """How many workers: several where they need not talk, or are to and can."""
-        chosen = self.options.variants
         if program.mode != "delta":
             return 1
-        found = divided(pivots(program), program, chosen.partition) if chosen.decompose else {}
-        exchange = chosen.exchange or (chosen.partition is not None and not any(found.values()))
-        return self._slots() if any(found.values()) or (exchange and is_linear(program)) else 1
+        chosen, apart = self.options.variants, any(self._pivots(program).values())
+        exchange = chosen.exchange or (chosen.partition is not None and not apart)
+        return self._slots() if apart or (exchange and is_linear(program)) else 1
+
+    def _pivots(self, program: KernelProgram) -> Pivots:
+        chosen = self.options.variants
+        return divided(pivots(program), program, chosen.partition) if chosen.decompose else {}
 
     def _slots(self) -> int:
         if self.options.workers is not None:
@@ -240,23 +268,75 @@ class DistributedKernels:
             stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {stats.residual:.3g}"
         stats.seconds = monotonic() - started
 
-    def _keep(self, name: str, done: Any, program: KernelProgram, names: Mapping[int, Names]) -> None:
-        """A relation that workers wrote, as a table with the values of the program."""
+    def _take(self, name: str, done: Finished, columns: Described, names: Mapping[int, Names]) -> pa.Table | None:
+        """What workers wrote: its rows where they are few and lie in files, else a table as `_keep` makes them."""
+        if done.rows(name) <= FEW and done.manifest is not None:
+            return _few(done.manifest.paths(name), columns, names)
+        self._keep(name, done, columns, names)
+        return None
+
+    def _keep(self, name: str, done: Finished, columns: Described, names: Mapping[int, Names]) -> None:
+        """What workers wrote, as a table with the values of the program."""
         from pyspark.sql import functions as f
 
         frame = done.frame(self.session, name)
-        kinds = program.kinds(name)
-        for spot, kind in enumerate(kinds):
+        for spot, (kind, _) in enumerate(columns):
             if isinstance(kind, Id) and kind.domain in names:
                 book = names[kind.domain].frame.toDF(f"n{spot}", f"v{spot}")
                 frame = frame.join(f.broadcast(book), frame[f"c{spot}"] == book[f"n{spot}"])
                 frame = frame.drop(f"c{spot}", f"n{spot}").withColumnRenamed(f"v{spot}", f"c{spot}")
-        types = [column.type for column in program.signatures[name].columns]
         dialect = self._engine.dialect
         frame = frame.select(
-            *(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, t in enumerate(types))
+            *(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, (_, t) in enumerate(columns))
         )
         self._engine.set_frame(self.sql.table(name), frame, done.rows(name))
+
+
+def _few(paths: list[Path], columns: Described, names: Mapping[int, Names]) -> pa.Table:
+    """Rows that are read here, without a job."""
+    schema = pa.schema([(f"c{i}", arrow_type(type.wide)) for i, (_, type) in enumerate(columns)])
+    parts = [schema.empty_table()]
+    for path in paths:
+        coded = pq.read_table(path)
+        arrays = [
+            names[kind.domain].values.take(coded.column(spot))
+            if isinstance(kind, Id) and kind.domain in names
+            else coded.column(spot)
+            for spot, (kind, _) in enumerate(columns)
+        ]
+        parts.append(pa.table(arrays, names=schema.names).cast(schema))
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def _copied(program: KernelProgram, name: str) -> Described:
+    """The columns of a table."""
+    types = (column.type for column in program.signatures[name].columns)
+    return list(zip(program.kinds(name), types, strict=True))
+
+
+def _made(program: KernelProgram, partial: Partial) -> Described:
+    """The columns of what was asked of a table: copies of its own, or numbers."""
+    kinds = program.kinds(partial.table)
+    return [
+        (kinds[origin] if origin is not None else "float" if type.kind == "float" else "int", type)
+        for origin, type in zip(partial.origins, partial.types, strict=True)
+    ]
+
+
+def _outputs(program: KernelProgram, decision: Decision) -> dict[str, Kinds]:
+    """What workers write."""
+    found = {table.name: _copied(program, table.name) for table in program.tables if table.name in decision.keep}
+    found |= {partial.relation: _made(program, partial) for partial in decision.partials}
+    return {
+        name: tuple("float64" if kind == "float" else "int64" for kind, _ in columns) for name, columns in found.items()
+    }
+
+
+def _what_is_left(meter: Meter) -> Limits:
+    """The limits of a run that workers are held to."""
+    left = meter.seconds_left
+    rows = None if meter.limits.rows is None else max(meter.limits.rows - meter.rows, 1)
+    return Limits(meter.limits.rounds, rows, None if left is None else max(left, 0.001))
 
 
 def _coded(domain: Domain, names: Names | None) -> Domain:

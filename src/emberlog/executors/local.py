@@ -30,6 +30,7 @@ from emberlog.executors.session import active_session
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.partials import Partial
 from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
@@ -57,6 +58,9 @@ class LocalExecutor(Executor):
         self.loaded: set[str] = set()  # those of them that are tables too
         self.attached: dict[str, pa.Table] = {}  # sources, and copies of them, that are read where they are
         self.counted = counted_relations(plan)
+        self.parts: dict[
+            str, int
+        ] = {}  # tables with what was asked of relations whose rows are not kept, and their rows
 
     def load(self, given: Given) -> None:
         table = given_table(
@@ -121,6 +125,7 @@ class LocalExecutor(Executor):
                     self.engine.store(target, Statement(f"SELECT DISTINCT * FROM {target}", {}))
 
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
+        stratum = self.pushing.substituted(stratum)
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
         meter = self.sql.meter
         if self._copy(stratum, stats):
@@ -171,10 +176,10 @@ class LocalExecutor(Executor):
         from emberlog.kernels.encode import Unsuited
         from emberlog.kernels.watch import Failed
 
+        decision = self.pushing.decide(stratum, dict.fromkeys(stratum.names, ()), only_counts=True)
+        choices = replace(self._choices(), keep=decision.keep)
         try:
-            self.results |= evaluate_locally(
-                self.sql, stratum, program, stats, self.sql.meter, self._choices(), self.fetch
-            )
+            self.results |= evaluate_locally(self.sql, stratum, program, stats, self.sql.meter, choices, self.fetch)
         except (Unsuited, Failed) as reason:
             stats.because = str(reason) or "an operation had no value"
             if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):
@@ -182,11 +187,33 @@ class LocalExecutor(Executor):
             stats.rounds, stats.facts = 0, None
             stats.deltas.clear()
             self._by_sql(stratum, stats)
+            return
+        stats.kept = decision.text
+        for partial in decision.partials:
+            self._load_count(partial)
+        self.pushing.done(stratum, decision)
+
+    def _load_count(self, partial: Partial) -> None:
+        """A table with the number of rows of a relation, or with nothing where there are none."""
+        import pyarrow as pa
+
+        count = self.results[partial.table].count()
+        column = pa.array([count] if count else [], pa.int64())
+        self.load_part(
+            partial.relation, pa.table([column] * len(partial.origins), names=field_names(len(partial.origins)))
+        )
+
+    def load_part(self, relation: str, table: pa.Table) -> None:
+        """Takes in what was asked of a relation whose rows are not kept."""
+        self.engine.load(self.sql.table(relation), table)
+        self.parts[relation] = table.num_rows
 
     def _choices(self) -> Choices:
         return replace(self.options.choices(), spill=str(self.scratch / "spill"))
 
     def _by_sql(self, stratum: Stratum, stats: StratumStats) -> None:
+        for name in stratum.names:
+            self.results.pop(name, None)  # a number of rows without the rows
         if stratum.evaluation != "once":
             self._store(stratum)
         self.sql.run(stratum, stats)
@@ -219,6 +246,7 @@ class LocalExecutor(Executor):
         return self.engine.count(self.sql.table(relation))
 
     def fetch(self, relation: str) -> pa.Table:
+        self.have_rows(relation)
         if relation in self.results:
             return self.results[relation].table()
         attached = self.attached.get(relation)

@@ -34,6 +34,7 @@ from emberlog.executors.footers import certain_rows, plain_files
 from emberlog.executors.kernel import refuse
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.partials import Decision, Partial
 from emberlog.sql.compile import Statement
 from emberlog.sql.evaluate import SqlEvaluator, inputs, reason_of
 from emberlog.sql.spark import SparkEngine, to_frame
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.distributed import DistributedKernels
+    from emberlog.kernels.program import KernelProgram
 
 SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
 SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
@@ -61,6 +63,7 @@ class SparkExecutor(Executor):
         self.driver = LocalExecutor(program, plan, options, scratch)
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
+        self.driver.pushing = self.pushing
         self.in_driver: dict[str, int] = {}  # relations that the driver has, and their rows
         self.on_spark: set[str] = set()
         self.defined: set[str] = set()  # relations on Spark that are a plan only
@@ -70,9 +73,12 @@ class SparkExecutor(Executor):
         # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
         self.limited = options.limits.rows is not None or options.limits.seconds is not None
 
-    def run(self, sources: Mapping[str, Source], wanted: frozenset[str]) -> Outcome:
+    def run(
+        self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str] = frozenset()
+    ) -> Outcome:
+        self.driver.wanted = wanted
         with join_settings(self.session, self.options.variants.join):
-            return super().run(sources, wanted)
+            return super().run(sources, wanted, sized)
 
     # --- loading -------------------------------------------------------------------------------------------------
 
@@ -214,6 +220,7 @@ class SparkExecutor(Executor):
     # --- evaluation ----------------------------------------------------------------------------------------------
 
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
+        stratum = self.pushing.substituted(stratum)
         needed = inputs(stratum)
         if self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
@@ -253,7 +260,7 @@ class SparkExecutor(Executor):
             with self.sql.guarded(stats):
                 for relation in needed & self.defined:
                     self.sql.define(relation)
-                self.kernels.evaluate(stratum, program, stats, self.meter)
+                self._push(stratum, program, stats, self.kernels)
             return True
         except (Unavailable, GivenUp) as reason:
             told = reason.reason if isinstance(reason, Unavailable) else reason.message
@@ -261,6 +268,35 @@ class SparkExecutor(Executor):
                 raise refuse(stratum, told) from None
             stats.because = told
             return False
+
+    def _push(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, kernels: DistributedKernels) -> None:
+        """Runs the kernels; what is only aggregated afterwards is aggregated by them, if that can be."""
+        from emberlog.kernels.partials import NotInParts
+
+        decision = self.pushing.decide(stratum, kernels.split(program))
+        try:
+            found = kernels.evaluate(stratum, program, stats, self.meter, decision)
+        except NotInParts as reason:
+            told = dict.fromkeys(decision.told, f"rows kept: {reason.message}")
+            decision, found = Decision(frozenset(stratum.names), (), told), {}
+            kernels.evaluate(stratum, program, stats, self.meter, decision)
+        self.pushing.done(stratum, decision)
+        for partial in decision.partials:
+            self._put_together(partial, found[partial.relation])
+
+    def _put_together(self, partial: Partial, parts: pa.Table | None) -> None:
+        """Makes one relation of the parts that workers found: here where they are few, else when Spark reads them."""
+        if parts is not None:
+            self.driver.load_part(partial.relation, parts)
+            whole = self.driver.engine.read(self.driver.sql.statement(partial.rest))
+            if not any(column.null_count for column in whole.columns):
+                self.pushing.together(partial)
+                parts = whole
+            # Else a sum does not fit in 64 bits, and whoever reads it tells so.
+            self.driver.load_part(partial.relation, parts)
+            self.in_driver[partial.relation] = parts.num_rows
+        else:
+            self.on_spark.add(partial.relation)
 
     def _fits_driver(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         if self.options.placement == "spark":
@@ -291,6 +327,7 @@ class SparkExecutor(Executor):
         stats.placement, stats.why = "driver (duckdb)", why
         for relation in stratum.relations:
             self.in_driver[relation.name] = self.driver.count(relation.name)
+        self.in_driver |= self.driver.parts
         return True
 
     def _need_on_spark(self, relation: str) -> None:
@@ -307,18 +344,26 @@ class SparkExecutor(Executor):
     def count(self, relation: str) -> int:
         if relation in self.in_driver:
             return self.driver.count(relation)
+        if self.kernels is not None and relation in self.kernels.sizes:
+            return self.kernels.sizes[relation]
         with self.sql.guarded():
             self.sql.define(relation)
             return self.engine.count(self.sql.table(relation))
 
     def fetch(self, relation: str) -> pa.Table:
+        self._have_rows(relation)
         if relation in self.in_driver:
             return self.driver.fetch(relation)
         with self.sql.guarded():
             self.sql.define(relation)
             return self.engine.fetch(self.sql.table(relation))
 
+    def _have_rows(self, relation: str) -> None:
+        if relation not in self.in_driver:  # the driver sees to its own
+            self.have_rows(relation)
+
     def frame(self, relation: str) -> Any:
+        self._have_rows(relation)
         with self.sql.guarded():
             self._need_on_spark(relation)
             self.sql.define(relation)

@@ -23,17 +23,25 @@ WIDTH = 118
 class Plan:
     """A program, explained: `str()` is text, `to_html()` a page, `to_svg()` a picture."""
 
-    def __init__(self, program: nodes.Program, checked: CheckedProgram, plan: ProgramPlan, executor: str) -> None:
+    def __init__(
+        self,
+        program: nodes.Program,
+        checked: CheckedProgram,
+        plan: ProgramPlan,
+        executor: str,
+        rows: frozenset[str] = frozenset(),
+    ) -> None:
         self.program = program
         self.checked = checked
         self.plan = plan
         self.executor = executor
+        self.rows = rows  # the relations whose rows are asked for
         goals = (item for item in program.items if isinstance(item, nodes.Goal))
         self.goals = {f"goal/{number}": show(goal) for number, goal in enumerate(goals)}
 
     @cached_property
     def strata(self) -> list[StratumReport]:
-        return report_strata(self.checked, self.plan, self.executor, self.goals)
+        return report_strata(self.checked, self.plan, self.executor, self.goals, self.rows)
 
     @cached_property
     def sections(self) -> list[tuple[str, list[str]]]:

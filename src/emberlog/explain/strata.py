@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from emberlog.analysis.program import CheckedProgram
-from emberlog.kernels.describe import describe
+from emberlog.kernels.describe import describe, kept
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.names import given_part
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
@@ -28,6 +28,7 @@ class StratumReport:
     reads: tuple[str, ...]
     evaluation: str
     evaluator: str
+    kept: str  # what the kernels do with the rows where they make them, if it is more than to keep them
     where: str
     exchanges: str
     limits: str
@@ -39,6 +40,7 @@ class StratumReport:
             ("reads", ", ".join(self.reads) or "nothing"),
             ("evaluation", self.evaluation),
             ("evaluator", self.evaluator),
+            *([("rows", self.kept)] if self.kept else []),
             ("runs", self.where),
             ("exchanges", self.exchanges),
             ("limits", self.limits),
@@ -46,9 +48,10 @@ class StratumReport:
 
 
 def report_strata(
-    checked: CheckedProgram, plan: ProgramPlan, executor: str, goals: Mapping[str, str]
+    checked: CheckedProgram, plan: ProgramPlan, executor: str, goals: Mapping[str, str], rows: frozenset[str]
 ) -> list[StratumReport]:
-    """Every stratum of the plan, in the order of evaluation; `goals` has the texts of goals by their predicates."""
+    """Every stratum of the plan, in the order of evaluation; `goals` has the texts of goals by their predicates, `rows`
+    the relations whose rows are asked for."""
     origins: dict[str, frozenset[str]] = {}
     found = []
     for number, stratum in enumerate(plan.strata, 1):
@@ -64,6 +67,7 @@ def report_strata(
                 reads,
                 _evaluation(stratum),
                 describe(stratum, plan),
+                kept(stratum, plan, rows, executor),
                 _where(executor, sorted(behind)),
                 _exchanges(physical, executor),
                 _limits(stratum),

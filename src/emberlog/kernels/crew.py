@@ -8,6 +8,15 @@ from threading import Event, Lock
 from typing import TypeVar
 
 Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+def mapped(work: Callable[[Item], Found], items: Sequence[Item], workers: int) -> list[Found]:
+    """What `work` gives for each item, side by side."""
+    if min(workers, len(items)) <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(workers, len(items)), "emberlog-map") as pool:
+        return list(pool.map(work, items))
 
 
 def share(items: Sequence[Item], workers: int, work: Callable[[Item], None], look: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from emberlog.kernels.pivots import pivots
 from emberlog.kernels.program import Ineligible, KernelProgram
 from emberlog.kernels.rows.program import Composition, Side
 from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.plan.partials import Split, decide
 
 
 def describe(stratum: Stratum, plan: ProgramPlan) -> str:
@@ -18,6 +19,19 @@ def describe(stratum: Stratum, plan: ProgramPlan) -> str:
     if isinstance(program, Ineligible):
         return f"sql: {program.reason}"
     return f"kernel: {_way(program)}; sql while it is small"
+
+
+def kept(stratum: Stratum, plan: ProgramPlan, rows: frozenset[str], executor: str) -> str:
+    """What is done with the rows of a component where the kernels make them, or why they are kept; nothing where
+    nobody asks for less than the rows. `rows` are the relations whose rows are asked for."""
+    program = None if stratum.evaluation == "once" else lower(stratum, plan)
+    if not isinstance(program, KernelProgram):
+        return ""
+    if executor == "local":
+        return decide(stratum, plan, rows, dict.fromkeys(stratum.names, ()), only_counts=True).text
+    # Without a pivot one worker has all rows.
+    alone: Split = dict.fromkeys(stratum.names, ())
+    return decide(stratum, plan, rows, pivots(program) if program.mode == "delta" else alone).text
 
 
 def _way(program: KernelProgram) -> str:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from emberlog.data.arrow import arrow_type
 from emberlog.kernels.cache import call
+from emberlog.kernels.crew import mapped
 from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
 from emberlog.kernels.runtime import mark
 from emberlog.types import INT64_MAX, INT64_MIN, Column
@@ -24,6 +25,7 @@ Values: TypeAlias = pa.Array | pa.ChunkedArray
 # Integers whose range is not much larger than their number are ids as they are.
 IDS_A_ROW = 4
 IDS_ANYWAY = 1 << 16
+MANY = 1 << 18  # rows for which threads pay
 MOST_IDS = (1 << 31) - 2
 INT32 = np.iinfo(np.int32)
 
@@ -118,6 +120,11 @@ def _place(values: Values) -> tuple[tuple[int, int, int], ...] | None:
     return tuple((data.address if data is not None else 0, offset, size) for data, offset, size in places)
 
 
+def _different(columns: Sequence[Values]) -> list[Values]:
+    """The columns, each one that stands in several relations once."""
+    return list({_place(column) or number: column for number, column in enumerate(columns)}.values())
+
+
 def _ends(values: Values) -> tuple[int, int]:
     """The least and the greatest of some integers."""
     found = pc.min_max(values)
@@ -128,12 +135,13 @@ def chunks(values: Values) -> list[pa.Array]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
-def dictionary(domain: Domain, columns: Sequence[Values]) -> Dictionary:
+def dictionary(domain: Domain, columns: Sequence[Values], workers: int = 1) -> Dictionary:
     """The dictionary of everything in these columns and the constants of the rules."""
     if domain.codes is not None:
-        return Coded(_of_integers(columns, [code for _, code in domain.codes]), dict(domain.codes))
+        return Coded(_of_integers(columns, [code for _, code in domain.codes], workers), dict(domain.codes))
     if domain.type.kind == "number":
-        return _of_integers(columns, [int(value) for value in domain.constants])  # type: ignore[call-overload]
+        constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
+        return _of_integers(columns, constants, workers)
     type = columns[0].type if columns else arrow_type(domain.type)
     extra = _constants(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
@@ -146,11 +154,11 @@ def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
     return made.cast(type)
 
 
-def _of_integers(columns: Sequence[Values], constants: list[int]) -> Dictionary:
+def _of_integers(columns: Sequence[Values], constants: list[int], workers: int) -> Dictionary:
     rows = sum(len(column) for column in columns) + len(constants)
     if not rows:
         return Range(0, 0)
-    ends = [_ends(column) for column in columns if len(column)]
+    ends = mapped(_ends, [column for column in columns if len(column)], workers)
     low = min([low for low, _ in ends] + constants)
     high = max([high for _, high in ends] + constants)
     if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):
@@ -164,14 +172,17 @@ def _of_integers(columns: Sequence[Values], constants: list[int]) -> Dictionary:
 class Encoder:
     """Encodes the rows of one program and decodes its results."""
 
-    def __init__(self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[Values]]]) -> None:
+    def __init__(
+        self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[Values]]], workers: int = 1
+    ) -> None:
         """`tables` has, for each relation, its columns from every place where rows come from."""
         self.program = program
+        self.workers = workers
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
         self.dictionaries = []
         for domain in program.domains:
             columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
-            found = dictionary(domain, columns)
+            found = dictionary(domain, _different(columns), workers)
             if found.size > MOST_IDS:
                 raise Unsuited("more than two thousand million different values")
             self.dictionaries.append(found)
@@ -201,7 +212,11 @@ class Encoder:
     def rows(self, relation: str, columns: Sequence[Values], narrow: bool = False) -> list[np.ndarray[Any, Any]]:
         """The columns of a relation as numbers; with `narrow`, integers in 32 bits where they fit: less to read."""
         kinds = self.program.kinds(relation)
-        return [self._once(values, kind, narrow) for values, kind in zip(columns, kinds, strict=True)]
+
+        def encoded(spot: int) -> np.ndarray[Any, Any]:
+            return self._once(columns[spot], kinds[spot], narrow)
+
+        return mapped(encoded, range(len(kinds)), self.workers if len(columns[0]) > MANY else 1) if columns else []
 
     def distinct_rows(self, relation: str, columns: Sequence[Values]) -> list[np.ndarray[Any, Any]] | None:
         """The rows without duplicates, where all columns are one: `cc(X, min<X>) <- arc(X, _)`. None elsewhere."""

@@ -17,7 +17,7 @@ from emberlog.kernels.encode import Encoder, Unsuited
 from emberlog.kernels.indexes import is_unique
 from emberlog.kernels.iterations import End, accumulate, replace
 from emberlog.kernels.linear import is_linear
-from emberlog.kernels.masked import MaskedRun
+from emberlog.kernels.masked import MaskedRun, Sparse
 from emberlog.kernels.memory import Memory, bytes_of
 from emberlog.kernels.pivoted import PivotRun
 from emberlog.kernels.pivots import Pivots, pivots
@@ -92,7 +92,7 @@ def evaluate(
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
     """
     memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
-    encoder = Encoder(program, _by_name([statics, exits, starts or {}]))
+    encoder = Encoder(program, _by_name([statics, exits, starts or {}]), choices.workers)
     arrays = {name: encoder.rows(name, table.columns, narrow=True) for name, table in statics.items()}
     first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
     begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
@@ -144,25 +144,34 @@ def evaluate_loops(
 ) -> Evaluated:
     """By loops over facts; `narrow` tries integers in 32 bits."""
     apart = peers is not None and peers.size > 1
-    prepared = prepare(
-        program,
-        chosen,
-        encoder,
-        statics,
-        rows,
-        force_hash=choices.storage == "hash",
-        # Workers that swap facts find what they have for others in lists.
-        ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
-        workers=choices.workers,
-        narrow_values=narrow,
-        partition=choices.partition,
-    )
-    threads = choices.workers if any(chosen.values()) or choices.exchange else 1
-    memory.check(prepared.bytes + threads * State.needs(prepared), "tables and indexes")
+
+    def made(masks: bool) -> Prepared:
+        found = prepare(
+            program,
+            chosen,
+            encoder,
+            statics,
+            rows,
+            force_hash=choices.storage == "hash",
+            # Workers that swap facts find what they have for others in lists.
+            ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
+            workers=choices.workers,
+            narrow_values=narrow,
+            partition=choices.partition,
+            masks=masks,
+        )
+        threads = choices.workers if any(chosen.values()) or choices.exchange else 1
+        memory.check(found.bytes + threads * State.needs(found), "tables and indexes")
+        return found
+
+    prepared = made(masks=True)
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
     if any(chosen.values()):
-        return _by_pivots(prepared, encoder, exits, choices, watch, memory)
+        try:
+            return _by_pivots(prepared, encoder, exits, choices, watch, memory)
+        except Sparse:
+            return _by_pivots(made(masks=False), encoder, exits, choices, watch, memory)
     return _by_rounds(prepared, encoder, exits, choices, watch, memory, peers)
 
 

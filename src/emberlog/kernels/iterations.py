@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 
 from emberlog.kernels.cache import call
-from emberlog.kernels.rounds import waiting
 from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
 from emberlog.kernels.runtime import compared, pending
 from emberlog.kernels.watch import Watch
@@ -90,7 +89,7 @@ def accumulate(
         residual = waits.largest if end is not None and end.function == "max" else waits.total
         if not np.isfinite(residual):
             watch.failed(1)
-        if not waiting(state):
+        if not waits.waiting:
             return Iterated(state, derivations, residual if end is not None else None, False)
         small = end is not None and end.reached(residual)
         if small and not waits.new:
@@ -118,6 +117,7 @@ class _Pending:
     total: float = 0.0
     largest: float = 0.0
     new: int = 0
+    waiting: int = 0
     handed: float = 0.0
     work: float = 0.0
 
@@ -131,11 +131,12 @@ def _pending(state: State) -> _Pending:
     found = _Pending()
     for t in state.prepared.tables.values():
         arrays = state.arrays
-        columns = (arrays[f"{t}_{name}"] for name in ("del", "seen", "cost", "need"))
-        total, largest, new, handed, work = call(pending, *columns)
+        columns = (arrays[f"{t}_{name}"] for name in ("val", "del", "seen", "cost", "need"))
+        total, largest, new, waiting, handed, work = call(pending, *columns, TOLERANCE)
         found.total += total
         found.largest = max(found.largest, largest)
         found.new += new
+        found.waiting += waiting
         found.handed += handed
         found.work += work
     return found

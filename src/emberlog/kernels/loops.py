@@ -51,14 +51,19 @@ class Loops(Emitter):
         if table.fold != "set":
             self.use(f"{t}_seen", "uint8")
             self.use(f"{t}_val", layout.dtype)
-            self.use(f"{t}_q", "uint32")
-            self.use(f"{t}_r", "uint32")
+            if self.lists(layout):
+                self.use(f"{t}_q", "uint32")
+                self.use(f"{t}_r", "uint32")
             self.use(f"{t}_worst", layout.dtype, 0)
         if table.fold == "sum":
             self.use(f"{t}_del", layout.dtype)
         for chain in layout.chains:
             self.use(f"{t}_x{chain}", "uint32")
             self.use(f"{t}_y{chain}", "uint32")
+
+    def lists(self, layout: TableLayout) -> bool:
+        """Do groups that wait stand in a list?"""
+        return True
 
     def load(self) -> None:
         """Counters become local numbers."""

@@ -20,6 +20,12 @@ from emberlog.kernels.watch import Watch
 
 BLOCK = 64 * WORDS
 PAIRS = 1 << 20  # rows of a piece
+SAMPLED = 8  # with fewer blocks it matters little how they are evaluated
+FULL = 6  # pivots that a slot must have in the mean for masks to pay
+
+
+class Sparse(Exception):
+    """Pivots have so little in common that each one alone is sooner done."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class MaskedRun:
         self.number = len(self.pivots[0])
         self.blocks: dict[str, list[Block]] = {name: [] for name in prepared.tables}
         self.counts = dict.fromkeys(prepared.tables, 0)
+        self.slots = 0  # that had facts, over all blocks
         self.derivations = 0
         self.rounds = 0
         self._lock = Lock()
@@ -58,6 +65,10 @@ class MaskedRun:
 
     def run(self) -> MaskedRun:
         firsts = list(range(0, self.number, BLOCK))
+        if len(firsts) >= SAMPLED:
+            self._block(firsts.pop(len(firsts) // 2))
+            if sum(self.counts.values()) < FULL * self.slots:
+                raise Sparse
         share(
             firsts,
             min(self.workers, max(len(firsts), 1)),
@@ -82,6 +93,7 @@ class MaskedRun:
             total = call(drain_masks, arrays[f"{t}_mask"], arrays[f"{t}_seen"], arrays[f"{t}_log"], count, masks)
             with self._lock:
                 self.counts[name] += int(total)
+                self.slots += count
                 if self.keep and count:
                     slots = self.memory.keep(arrays[f"{t}_log"][:count].copy())
                     self.blocks[name].append(Block(first, slots, self.memory.keep(masks)))

@@ -14,15 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.kernels.cache import call
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.run import Arrays, Prepared, State
+from emberlog.kernels.runtime import mark
 from emberlog.kernels.sorting import by_key
 from emberlog.kernels.watch import Watch
 
 ROOM = 1 << 21  # rows of a piece of output
 WORK = 50_000_000  # derivations between two looks at the clock
-SHARES = 32  # pieces of work for each worker
+SHARES = 8  # a worker takes this part of its share of what is left
+LOOSE, LOOSE_ANYWAY = 8, 1 << 16  # ids for each row up to which a flag for each id is cheaper than sorting
+FEWEST = 64  # pivots that are not worth a call of their own
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class PivotRun:
 
     def _claim(self) -> tuple[int, int]:
         with self.lock:
-            share = max(1, (self.number - self.next) // (SHARES // 4 * self.workers) or 1)
+            share = max(FEWEST, (self.number - self.next) // (SHARES * self.workers))
             first, self.next = self.next, min(self.number, self.next + share)
             return first, self.next
 
@@ -237,7 +241,13 @@ def _numbered(
 ) -> tuple[list[np.ndarray[Any, Any]], list[np.ndarray[Any, Any]]]:
     """The number of each row's pivot, and the values of each pivot."""
     together = [np.concatenate(columns) for columns in zip(*tables, strict=True)]
-    if len(together) == 1:
+    top = int(together[0].max(initial=0)) + 1
+    if len(together) == 1 and top <= max(LOOSE * len(together[0]), LOOSE_ANYWAY):
+        there = np.zeros(top, np.uint8)
+        call(mark, together[0], there)
+        values = [np.flatnonzero(there)]
+        inverse = (np.cumsum(there, dtype=np.uint32) - np.uint32(1))[together[0]]
+    elif len(together) == 1:
         found, inverse = np.unique(together[0], return_inverse=True)
         values = [found]
     else:

@@ -70,8 +70,9 @@ def prepare(
     workers: int = 1,
     narrow_values: bool = False,
     partition: Mapping[str, int] | None = None,
+    masks: bool = True,
 ) -> Prepared:
-    """Compiles the loops and builds the indexes."""
+    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one."""
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
     narrow = frozenset((n, i) for n, cs in statics.items() for i, c in enumerate(cs) if c.dtype == np.int32)
@@ -82,7 +83,7 @@ def prepare(
     reading = {key: _needed(key, planned) for key in orders}
     pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, statics[n], spots)) is not None}
     width = bucket_width(program, statics, encoder.sizes) if ordered else None
-    writing = _writer(program, pivots, made, planned, width is not None)
+    writing = _writer(program, pivots, made, planned, width is not None, masks)
     if narrow_values and writing is Buckets:
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
     writer = writing(program, pivots, planned, made, narrow, sparse, pairs)
@@ -120,7 +121,12 @@ def _needed(key: Key, planned: tuple[Nest, ...]) -> set[int]:
 
 
 def _writer(
-    program: KernelProgram, pivots: Pivots, made: dict[str, TableLayout], planned: tuple[Nest, ...], ordered: bool
+    program: KernelProgram,
+    pivots: Pivots,
+    made: dict[str, TableLayout],
+    planned: tuple[Nest, ...],
+    ordered: bool,
+    masks: bool,
 ) -> type[loops.Loops]:
     """What writes the loops of this program."""
     if program.mode == "replace":
@@ -129,7 +135,7 @@ def _writer(
         return Sums
     if ordered and is_bucketed(program, list(made.values()), planned):
         return Buckets
-    return Masks if any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops
+    return Masks if masks and any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops
 
 
 def bucket_width(program: KernelProgram, statics: Mapping[str, Arrays], sizes: Mapping[int, int]) -> float | None:

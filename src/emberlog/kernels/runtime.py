@@ -273,21 +273,22 @@ def outgoing(waiting: Any, following: Any, seen: Any, rank: Any, size: Any, own:
 
 
 @jit
-def pending(waits: Any, seen: Any, cost: Any, need: Any) -> Any:
-    """What sums have to hand on: the sum and the largest of all changes, how many groups are new, and of the groups
-    that wait and are not new what others would get of them and how many derivations that would take."""
-    total, largest, new, handed, work = 0.0, 0.0, 0, 0.0, 0.0
+def pending(val: Any, waits: Any, seen: Any, cost: Any, need: Any, tolerance: Any) -> Any:
+    """What sums have to hand on: the sum and the largest of all changes, how many groups are new, how many wait, and
+    of those that wait and are not new what others would get of them and how many derivations that would take."""
+    total, largest, new, waiting, handed, work = 0.0, 0.0, 0, 0, 0.0, 0.0
     for slot in range(waits.size):
         change = abs(waits[slot])
         total += change
         largest = max(largest, change)
-        if seen[slot] & 2 != 0:
+        if seen[slot] != 0 and (seen[slot] & 4 == 0 or change > tolerance * abs(val[slot])):
+            waiting += 1
             if seen[slot] & 4 == 0:
                 new += 1
             if need[slot] != 0.0:
                 handed += cost[slot] * change / need[slot]
                 work += cost[slot]
-    return total, largest, new, handed, work
+    return total, largest, new, waiting, handed, work
 
 
 @jit

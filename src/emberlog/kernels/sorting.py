@@ -7,12 +7,12 @@ shards first, some hundreds of ranges of keys, and are sorted inside each shard.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from emberlog.kernels.cache import call, jit
+from emberlog.kernels.crew import mapped
 
 Column: TypeAlias = np.ndarray[Any, Any]
 
@@ -58,7 +58,11 @@ def _counted(keys: Column, slots: int, shift: int, parts: int) -> tuple[Column, 
     """Where the rows of each part and each key, shifted, begin; the offsets of all parts; where parts end."""
     ends = [len(keys) * part // parts for part in range(parts + 1)]
     counts = np.zeros((parts, slots), np.uint32)
-    _shared(parts, lambda part: call(count_keys, keys[ends[part] : ends[part + 1]], np.uint32(shift), counts[part]))
+
+    def count(part: int) -> None:
+        call(count_keys, keys[ends[part] : ends[part + 1]], np.uint32(shift), counts[part])
+
+    mapped(count, range(parts), parts)
     return counts, call(starts, counts), ends
 
 
@@ -70,7 +74,7 @@ def _straight(keys: Column, slots: int, columns: Sequence[Column], found: Sequen
         given = [column[rows] for column in columns]
         call(scatter1 if len(columns) == 1 else scatter2, keys[rows], np.uint32(0), counts[part], *given, *found)
 
-    _shared(parts, scatter)
+    mapped(scatter, range(parts), parts)
     return offsets
 
 
@@ -87,7 +91,7 @@ def _sharded(keys: Column, slots: int, columns: Sequence[Column], found: Sequenc
         scatter = scatter2 if len(columns) == 1 else scatter3
         call(scatter, keys[rows], np.uint32(shift), counts[part], *given, there, *between)
 
-    _shared(parts, to_shards)
+    mapped(to_shards, range(parts), parts)
     offsets = np.empty(slots + 2, np.uint64)
     offsets[slots:] = len(keys)
     borders = np.searchsorted(starts_of[: shards + 1], [len(keys) * part // parts for part in range(parts)])
@@ -97,18 +101,8 @@ def _sharded(keys: Column, slots: int, columns: Sequence[Column], found: Sequenc
         ranges = (limits[part], limits[part + 1], shift, slots, starts_of, offsets)
         call(sort1 if len(columns) == 1 else sort2, *ranges, there, *between, *found)
 
-    _shared(parts, inside)
+    mapped(inside, range(parts), parts)
     return offsets
-
-
-def _shared(parts: int, work: Callable[[int], object]) -> None:
-    """Does parts of some work side by side."""
-    if parts == 1:
-        work(0)
-        return
-    with ThreadPoolExecutor(parts, "emberlog-index") as pool:
-        for done in [pool.submit(work, part) for part in range(parts)]:
-            done.result()
 
 
 # --- loops -----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from emberlog.kernels.cluster.parts import Output
 from emberlog.kernels.encode import Unsuited
 from emberlog.kernels.evaluate import Choices, evaluate
 from emberlog.kernels.iterations import End
+from emberlog.kernels.memory import bytes_of
+from emberlog.kernels.partials import Asked, answer
 from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.watch import Failed, MeterWatch
 from emberlog.stats import Limits, Meter, Silent, StratumStats
@@ -27,7 +29,10 @@ class GivenUp(ExecutionError):
 
 @dataclass(frozen=True)
 class KernelWorker:
-    """Evaluates a component. Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read."""
+    """Evaluates a component. Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read.
+
+    It writes the rows of those relations that the choices keep (None: all), and what is asked of the others.
+    """
 
     program: KernelProgram
     choices: Choices
@@ -37,6 +42,7 @@ class KernelWorker:
     end: End | None = None
     iterated: bool = False
     copies: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # exit rows: columns of the input they come in
+    asked: tuple[Asked, ...] = ()
 
     def __call__(
         self, rank: int, size: int, inputs: dict[str, list[Array]], exchange: Exchange, output: Output, /
@@ -50,15 +56,18 @@ class KernelWorker:
         exits = {name: self._table(name, self._exit(name, inputs[f"exit/{name}"])) for name in stats.predicates}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:
-            choices = replace(self.choices, part=(rank, size))
+            choices = replace(self.choices, part=(rank, size), keep=self._in_memory())
             done = evaluate(self.program, statics, exits, watch, choices, starts, self.end, exchange)
         except (Unsuited, Failed) as reason:
             raise GivenUp(str(reason) or "an operation had no value") from None
         for name in stats.predicates:
-            with output.writer(name) as writer:
-                for batch in done.batches(name):
-                    writer.write([np.asarray(column.to_numpy(zero_copy_only=False)) for column in batch.columns])
+            if self.choices.keep is None or name in self.choices.keep:
+                _write(output, name, (batch.columns for batch in done.batches(name)))
+        memory = bytes_of(self.choices.memory) // (2 * size)
+        for asked in self.asked:
+            _write(output, asked.relation, answer(asked, done, self.choices.workers, memory, output.folder))
         told = {
+            "counts": done.counts,
             "how": done.how,
             "rounds": max(done.rounds, stats.rounds),
             "deltas": stats.deltas,
@@ -68,6 +77,12 @@ class KernelWorker:
             "converged": done.converged,
         }
         return json.dumps(told).encode()
+
+    def _in_memory(self) -> frozenset[str] | None:
+        """The relations whose rows are needed here, if only for a moment."""
+        if self.choices.keep is None:
+            return None
+        return self.choices.keep | {asked.table for asked in self.asked if asked.sql is not None}
 
     def _exit(self, name: str, columns: list[Array]) -> list[Array]:
         return [columns[spot] for spot in self.copies[name]] if name in self.copies else columns
@@ -79,3 +94,9 @@ class KernelWorker:
         rows = len(columns[0])
         arrays = [pa.nulls(rows) if kind == "unread" else pa.array(next(given)) for kind in kinds]
         return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
+
+
+def _write(output: Output, relation: str, pieces: Iterable[list[pa.Array]]) -> None:
+    with output.writer(relation) as writer:
+        for columns in pieces:
+            writer.write([np.asarray(column.to_numpy(zero_copy_only=False)) for column in columns])
