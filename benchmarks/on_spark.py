@@ -73,5 +73,7 @@ def _ours(spark: Any, task: Task, evaluator: str, keep: bool, say: Callable[[str
             relation.rows()
         done = perf_counter()
         kernels = next(entry for entry in result.stats if entry.rounds)
-        say(f"  {ran - start:.2f} s to run ({kernels.seconds:.2f} s kernels: {kernels.how}), {done - ran:.2f} s to read")
+        say(
+            f"  {ran - start:.2f} s to run ({kernels.seconds:.2f} s kernels: {kernels.how}), {done - ran:.2f} s to read"
+        )
         return done - start

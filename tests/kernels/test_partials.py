@@ -262,6 +262,32 @@ low(Y, min<V>) <- low(X, V), arc(X, Y).
         assert answers(engine.run(program, evaluator="kernel", placement="spark")) == expected
 
 
+def test_files_of_workers_are_handed_out(spark: Any, tmp_path: Path) -> None:
+    target = tmp_path / "answers" / "tc.parquet"
+    with emberlog.Engine(spark, workers=2) as engine:
+        engine.register("arc", edges())
+        result = engine.run(TC, evaluator="kernel", placement="spark")
+        expected = sorted(result["tc"].rows())
+        before = set(jobs(spark))
+        for _ in range(2):  # the second time over the first
+            result["tc"].write(target)
+        assert set(jobs(spark)) == before
+        persisted = engine.run(TC, evaluator="kernel", placement="spark", persist=tmp_path / "kept")
+    table = pq.read_table(target)
+    assert table.column_names == ["X", "Y"]
+    assert sorted(zip(*table.to_pydict().values(), strict=True)) == expected
+    assert sorted(persisted["tc"].rows()) == expected
+    assert [path.name for path in target.parent.iterdir()] == ["tc.parquet"]
+
+
+def test_names_that_differ_in_case_alone(spark: Any, tmp_path: Path) -> None:
+    program = ".decl arc(x: number, y: number)\n.decl tc(a: number, A: number)\n.input arc\n" + TC
+    with emberlog.Engine(spark, workers=2) as engine:
+        engine.register("arc", edges())
+        expected = sorted(engine.run(program, evaluator="sql", placement="local")["tc"].rows())
+        assert sorted(engine.run(program, evaluator="kernel", placement="spark")["tc"].rows()) == expected
+
+
 # --- in this process -------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ from emberlog.executors.kernel import as_bag, copied_columns, end_of, limits_on_
 from emberlog.executors.pushing import asked
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import Finished, run_workers
+from emberlog.kernels.cluster.manifest import Manifest
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
 from emberlog.kernels.evaluate import divided
@@ -77,6 +78,7 @@ class DistributedKernels:
         self.files = files
         self.runs = 0
         self.sizes: dict[str, int] = {}  # rows of what was computed, kept or not
+        self.manifests: dict[str, Manifest] = {}  # relations whose values stand in files as they are
 
     def evaluate(
         self, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter, decision: Decision
@@ -290,6 +292,9 @@ class DistributedKernels:
             *(f.col(f"c{i}").cast(dialect.type_name(t.wide)).alias(f"c{i}") for i, (_, t) in enumerate(columns))
         )
         self._engine.set_frame(self.sql.table(name), frame, done.rows(name))
+        as_they_are = all(type.kind in ("number", "float") for _, type in columns)
+        if done.manifest is not None and as_they_are:
+            self.manifests[name] = done.manifest
 
 
 def _few(paths: list[Path], columns: Described, names: Mapping[int, Names]) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from emberlog.types import Column
 
@@ -42,3 +43,12 @@ def certain_rows(files: Sequence[Path], columns: Sequence[Column]) -> int | None
                     return None
         rows += footer.num_rows
     return rows if files else None
+
+
+def spark_schema(file: Path) -> Any:
+    """The columns of a file whose rows are certain, as Spark names them."""
+    import pyarrow.parquet as pq
+    from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+
+    found = pq.read_schema(file)
+    return StructType([StructField(f.name, LongType() if str(f.type) == "int64" else DoubleType()) for f in found])

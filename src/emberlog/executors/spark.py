@@ -30,7 +30,7 @@ from emberlog.data.sources import (
 )
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations
-from emberlog.executors.footers import certain_rows, plain_files
+from emberlog.executors.footers import certain_rows, plain_files, spark_schema
 from emberlog.executors.kernel import refuse
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
@@ -103,9 +103,11 @@ class SparkExecutor(Executor):
 
     def _load_files(self, given: Given, location: str) -> None:
         """Parquet. Where the footers say all that is asked of the rows, they are not read here."""
-        frame = self.session.read.parquet(_absolute(location))
         files = plain_files(location) if not given.facts else ()
         rows = certain_rows(files, given.signature.columns)
+        # Spark would run a job to learn what the footers have told.
+        known = self.session.read if rows is None else self.session.read.schema(spark_schema(files[0]))
+        frame = known.parquet(_absolute(location))
         if rows is None:
             self._load_frame(given, frame, location)
         elif rows <= SMALL_SOURCE and self.options.placement != "spark":
@@ -373,9 +375,19 @@ class SparkExecutor(Executor):
         if relation in self.in_driver:
             self.driver.write_parquet(relation, path, names)
             return
+        if self._hand_out(relation, path, names):
+            return
         frame = self.frame(relation).toDF(*names)
         with self.sql.guarded():
             frame.write.mode("overwrite").parquet(str(path.absolute()))
+
+    def _hand_out(self, relation: str, path: Path, names: list[str]) -> bool:
+        """Gives away the files in which workers left a relation, if they are what is asked for."""
+        from emberlog.kernels.cluster.manifest import hand_out
+
+        self._have_rows(relation)
+        manifest = None if self.kernels is None else self.kernels.manifests.get(relation)
+        return manifest is not None and hand_out(manifest, relation, names, path.absolute())
 
     def close(self) -> None:
         self.driver.close()

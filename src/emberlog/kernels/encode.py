@@ -75,7 +75,7 @@ class Listed(Dictionary):
 
     def encode(self, values: Values) -> np.ndarray[Any, Any]:
         found = pc.index_in(values, value_set=self.values)
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.uint32)
+        return _joined(found, np.int32).astype(np.uint32)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
         return self.values.take(pa.array(ids))
@@ -107,7 +107,7 @@ def _filled(values: Values, dtype: np.dtype[Any], low: int = 0) -> np.ndarray[An
     end = 0
     for chunk in chunks(values):
         start, end = end, end + len(chunk)
-        numbers = np.asarray(chunk.cast(pa.int64()).to_numpy(zero_copy_only=False))
+        numbers = _numbers(chunk.cast(pa.int64()), np.int64)
         found[start:end] = numbers - low if low else numbers
     return found
 
@@ -129,6 +129,18 @@ def _ends(values: Values) -> tuple[int, int]:
     """The least and the greatest of some integers."""
     found = pc.min_max(values)
     return found["min"].as_py(), found["max"].as_py()
+
+
+def _joined(values: Values, dtype: type[np.number[Any]]) -> np.ndarray[Any, Any]:
+    return np.concatenate([np.empty(0, dtype), *(_numbers(chunk, dtype) for chunk in chunks(values))])
+
+
+def _numbers(values: pa.Array, dtype: type[np.number[Any]]) -> np.ndarray[Any, Any]:
+    """The numbers of an array as they stand in memory. Arrow's own way of this would import pandas."""
+    data = values.buffers()[1]
+    if not len(values) or data is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
 
 
 def chunks(values: Values) -> list[pa.Array]:
@@ -165,7 +177,7 @@ def _of_integers(columns: Sequence[Values], constants: list[int], workers: int) 
         near = 0 <= low < IDS_ANYWAY
         return Range(0 if near else low, high - (0 if near else low) + 1)
     parts = [pc.unique(column.cast(pa.int64())) for column in columns] + [pa.array(constants, pa.int64())]
-    found = np.unique(np.concatenate([np.asarray(part.to_numpy(zero_copy_only=False)) for part in parts]))
+    found = np.unique(np.concatenate([_joined(part, np.int64) for part in parts]))
     return Listed(pa.array(found))
 
 
@@ -202,7 +214,7 @@ class Encoder:
                 fits = narrow and low >= INT32.min and high <= INT32.max
                 return _filled(values, np.dtype(np.int32 if fits else np.int64))
             case "float":
-                found = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+                found = _joined(values.cast(pa.float64()), np.float64)
                 if not np.isfinite(found).all():
                     raise Unsuited("a float that is not finite")
                 return found

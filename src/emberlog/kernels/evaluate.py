@@ -29,6 +29,7 @@ from emberlog.kernels.watch import Failed, Watch
 
 Columns = list[np.ndarray[Any, Any]]
 
+FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
 MATRIX_BITS = 1 << 33  # 1 GB
 VALUE_BITS = 64
 HALF = 2**31 - 1
@@ -107,7 +108,7 @@ def evaluate(
     chosen = divided(found, program, choices.partition)
     apart = (peers is not None and peers.size > 1) or (choices.exchange and choices.workers > 1 and is_linear(program))
     composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
-    if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()))):
+    if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()), rows)):
         try:
             return _by_rows(composed, encoder, arrays, first, choices, watch, memory)
         except OverBudget as error:
@@ -198,12 +199,13 @@ def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
 # --- the ways --------------------------------------------------------------------------------------------------------
 
 
-def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool) -> bool:
-    """Rows of sets beat loops over facts where there is no pivot; values need a matrix that fits."""
+def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool, rows: int) -> bool:
+    """Rows of sets beat loops over facts where there is no pivot, and more than a few facts; values need a matrix
+    that fits."""
     values = any(relation.kind != "set" for relation in composed.program.recursive)
     sizes = encoder.sizes
     bits = max(sizes[int(r.first)] * sizes[int(r.second)] for r in composed.program.recursive)
-    return not pivoted and (not values or bits * VALUE_BITS <= MATRIX_BITS)
+    return not pivoted and rows >= FEW_ROWS and (not values or bits * VALUE_BITS <= MATRIX_BITS)
 
 
 def _by_rows(

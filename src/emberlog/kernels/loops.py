@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping
 
 from emberlog.kernels.arithmetic import Arithmetic
@@ -27,18 +29,21 @@ class Loops(Emitter):
         else:
             self.rounds()
         body = self.out.lines
+        self.replaced = _assigned(body)
         self.out.lines, self.out.depth = [], 1
         self.load()
         before, self.out.lines = self.out.lines, []
         self.save()
         after = self.out.lines
         names = ["counts", *self.arguments]
-        text = "\n".join([HEADER, f"\ndef run({', '.join(names)}):", *before, *body, *after]) + "\n"
+        lines = "\n".join([f"\n\ndef run({', '.join(names)}):", *before, *body, *after]) + "\n"
+        text = HEADER + _with_constants(lines)
         arguments = (Array("counts", "int64"), *self.arguments.values())
         return Source(text, arguments, self.returned(), tuple(self.constants))
 
     def returned(self) -> tuple[str, ...]:
-        return tuple(name for name, array in self.arguments.items() if array.dimensions and name.startswith("t"))
+        """The arrays that others may have taken the place of: tables that grew, lists that changed their roles."""
+        return tuple(name for name, array in self.arguments.items() if array.dimensions and name in self.replaced)
 
     def declare(self, layout: TableLayout) -> None:
         t, table = self.tables[layout.table.name], layout.table
@@ -522,6 +527,23 @@ class States(Loops):
             case fold:
                 with out.block(f"elif {value} {'<' if fold == 'min' else '>'} {t}_nxt[{slot}]:"):
                     out.line(f"{t}_nxt[{slot}] = {value}")
+
+
+def _assigned(lines: list[str]) -> set[str]:
+    """The names that some lines of the function give another value."""
+    tree = ast.parse("\n".join(["def run():", *lines]))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _with_constants(text: str) -> str:
+    """Typed numbers as names of the module: in the function each of them would cost the compiler time."""
+    found: dict[str, str] = {}
+
+    def named(match: re.Match[str]) -> str:
+        return found.setdefault(match[0], f"{match[1].upper()}_{match[2].upper()}")
+
+    text = re.sub(r"np\.(u?int\d+)\((0x[0-9a-fA-F]+|\d+)\)", named, text)
+    return "".join(f"{name} = {number}\n" for number, name in found.items()) + text
 
 
 def _names(check: Check) -> set[str]:

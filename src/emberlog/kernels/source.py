@@ -46,7 +46,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`text` defines `run(arguments)`, which returns the `returned` arrays after a status."""
+    """`text` defines `run(arguments)`, which returns the `returned` arrays."""
 
     text: str
     arguments: tuple[Array, ...]
@@ -121,6 +121,7 @@ class Emitter:
         self.indexes: dict[Key, str] = {}
         self.constants: dict[tuple[Kind, object], str] = {}
         self.pivoted = any(pivots.values())
+        self.replaced: set[str] = set()
 
     # --- arguments -----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ class KernelWorker:
             raise GivenUp(str(reason) or "an operation had no value") from None
         for name in stats.predicates:
             if self.choices.keep is None or name in self.choices.keep:
-                _write(output, name, (batch.columns for batch in done.batches(name)))
+                _write(output, name, (batch.columns for batch in done.batches(name)), self._titles(name))
         memory = bytes_of(self.choices.memory) // (2 * size)
         for asked in self.asked:
             _write(output, asked.relation, answer(asked, done, self.choices.workers, memory, output.folder))
@@ -84,6 +85,12 @@ class KernelWorker:
             return None
         return self.choices.keep | {asked.table for asked in self.asked if asked.sql is not None}
 
+    def _titles(self, name: str) -> list[str]:
+        """The names of a relation's columns, where every reader of files tells them apart."""
+        names = [column.name for column in self.program.signatures[name].columns]
+        plain = all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) for name in names)
+        return names if plain and len({name.lower() for name in names}) == len(names) else []
+
     def _exit(self, name: str, columns: list[Array]) -> list[Array]:
         return [columns[spot] for spot in self.copies[name]] if name in self.copies else columns
 
@@ -96,7 +103,7 @@ class KernelWorker:
         return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
 
 
-def _write(output: Output, relation: str, pieces: Iterable[list[pa.Array]]) -> None:
-    with output.writer(relation) as writer:
+def _write(output: Output, relation: str, pieces: Iterable[list[pa.Array]], names: Sequence[str] = ()) -> None:
+    with output.writer(relation, names) as writer:
         for columns in pieces:
             writer.write([np.asarray(column.to_numpy(zero_copy_only=False)) for column in columns])

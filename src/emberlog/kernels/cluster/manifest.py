@@ -6,6 +6,8 @@ Workers write into folders of their attempt, and an attempt may fail halfway. Wh
 from __future__ import annotations
 
 import json
+import secrets
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -80,15 +82,45 @@ def load(run_dir: Path) -> Manifest:
 def read_parts(session: Any, manifest: Manifest, relation: str, verify: bool = False) -> Any:
     """A relation as a DataFrame with the columns `c0`, `c1`, .., read when it is used."""
     manifest.check(relation, verify)
-    schema = sql_schema(manifest.relations[relation])
+    kinds, parts = manifest.relations[relation], manifest.of(relation)
+    plain = [f"c{i}" for i in range(len(kinds))]
+    if not parts:
+        return session.createDataFrame([], sql_schema(plain, kinds))
     paths = [path.as_uri() for path in manifest.paths(relation)]
-    if not paths:
-        return session.createDataFrame([], schema)
-    return session.read.schema(schema).parquet(*paths)
+    return session.read.schema(sql_schema(parts[0].names or plain, kinds)).parquet(*paths).toDF(*plain)
 
 
-def sql_schema(kinds: Sequence[str]) -> str:
-    return ", ".join(f"c{i} {SQL_TYPES[kind]}" for i, kind in enumerate(kinds))
+def sql_schema(names: Sequence[str], kinds: Sequence[str]) -> str:
+    return ", ".join(f"`{name}` {SQL_TYPES[kind]}" for name, kind in zip(names, kinds, strict=True))
+
+
+def hand_out(manifest: Manifest, relation: str, names: Sequence[str], target: Path) -> bool:
+    """Makes a folder of the files that hold a relation, if their columns have these names; they are not copied where
+    the file system can give a file a second name. False where there are no such files."""
+    parts = manifest.of(relation)
+    if not parts or any(part.names != list(names) for part in parts):
+        return False
+    manifest.check(relation)
+    made = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+    made.mkdir(parents=True)
+    try:
+        for number, path in enumerate(manifest.paths(relation)):
+            _link(path, made / f"part-{number:05}.parquet")
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+        made.rename(target)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return True
+
+
+def _link(path: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(path)
+    except OSError:  # on another file system, or on one without such names
+        shutil.copyfile(path, target)
 
 
 def checksum(path: Path) -> int:

@@ -34,6 +34,11 @@ class Part:
     rows: int
     bytes: int
     crc32: int
+    columns: str = ""  # the names of its columns, with commas between; none: c0, c1, ..
+
+    @property
+    def names(self) -> list[str]:
+        return self.columns.split(",") if self.columns else []
 
 
 class _Checked:
@@ -69,15 +74,20 @@ class _Checked:
 class PartWriter:
     """Writes rows of one relation to one file. Made by `Output.writer`; close it before the worker ends."""
 
-    def __init__(self, path: Path, kinds: Kinds) -> None:
+    def __init__(self, path: Path, kinds: Kinds, names: Sequence[str] = ()) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.rows = 0
+        self.columns = ",".join(names)
+        titles = names or [f"c{i}" for i in range(len(kinds))]
         self._kinds = kinds
-        self._schema = pa.schema([(f"c{i}", pa.type_for_alias(kind)) for i, kind in enumerate(kinds)])
+        self._schema = pa.schema([(n, pa.type_for_alias(kind)) for n, kind in zip(titles, kinds, strict=True)])
         self._sink = _Checked(path)
-        encodings = {f"c{i}": "DELTA_BINARY_PACKED" if k == "int64" else "PLAIN" for i, k in enumerate(kinds)}
+        encodings = {
+            name: "DELTA_BINARY_PACKED" if kind == "int64" else "PLAIN"
+            for name, kind in zip(titles, kinds, strict=True)
+        }
         self._file = pq.ParquetWriter(
             pa.PythonFile(self._sink, mode="w"),
             self._schema,
@@ -150,11 +160,12 @@ class Output:
         self._run_dir = run_dir
         self._writers: list[tuple[str, Path, PartWriter]] = []
 
-    def writer(self, relation: str) -> PartWriter:
-        """A new file for rows of a relation. A worker may have several at once, one for each of its threads."""
+    def writer(self, relation: str, names: Sequence[str] = ()) -> PartWriter:
+        """A new file for rows of a relation, whose columns may have names of their own. A worker may have several at
+        once, one for each of its threads."""
         number = list(self.relations).index(relation)
         path = self.folder / f"r{number}-{len(self._writers)}.parquet"
-        made = PartWriter(path, self.relations[relation])
+        made = PartWriter(path, self.relations[relation], names)
         self._writers.append((relation, path, made))
         return made
 
@@ -163,7 +174,9 @@ class Output:
         for _, _, writer in self._writers:
             writer.close()
         return tuple(
-            Part(relation, str(path.relative_to(self._run_dir)), writer.rows, writer.bytes, writer.crc32)
+            Part(
+                relation, str(path.relative_to(self._run_dir)), writer.rows, writer.bytes, writer.crc32, writer.columns
+            )
             for relation, path, writer in self._writers
             if writer.rows
         )

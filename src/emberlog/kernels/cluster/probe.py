@@ -47,11 +47,14 @@ _seen: WeakKeyDictionary[Any, dict[Path, Cluster]] = WeakKeyDictionary()
 
 
 def look_at(session: Any, run_dir: Path) -> Cluster:
-    """What the cluster can do for a run in a directory. Raises `ExecutionError` when tasks lack our package."""
-    known = _seen.setdefault(session, {})
-    if run_dir.parent not in known:
-        known[run_dir.parent] = _ask(session, run_dir)
-    return known[run_dir.parent]
+    """What the cluster can do for a run in a directory. Raises `ExecutionError` when tasks lack our package.
+
+    Directories of runs stand in one for each engine, and those in one place: tasks see all that is there, or nothing.
+    """
+    known, place = _seen.setdefault(session, {}), run_dir.parent.parent
+    if place not in known:
+        known[place] = _ask(session, run_dir)
+    return known[place]
 
 
 def forget(session: Any) -> None:

@@ -42,7 +42,7 @@ def send_rows(report: Report, folder: Path, outputs: Mapping[str, Kinds]) -> Ite
     )
     for part in report.parts:
         number = list(outputs).index(part.relation)
-        where = {place: f"c{i}" for i, place in enumerate(places(outputs[part.relation]))}
+        where = {place: i for i, place in enumerate(places(outputs[part.relation]))}
         file = pq.ParquetFile(folder / part.path)
         for number_in_part, batch in enumerate(file.iter_batches(ROWS_AT_ONCE, use_threads=False)):
             tags = {"rel": number, "part": number_in_part}
