@@ -47,8 +47,8 @@ print(json.dumps({"seconds": perf_counter() - start, "counts": counts}))
 
 
 def run(out: Path, evaluator: str, say: Callable[[str], None], nodes: int = 200) -> list[Path]:
-    """Writes `cold.json`: seconds of the first and the second start of a small program, which is evaluated as the planner
-    likes, and of thirty rules by `evaluator`; and how many functions each start compiled."""
+    """Writes `cold.json`: seconds of the first and the second start of a small program, evaluated as the planner likes,
+    and of thirty rules by `evaluator`; and how many functions each start compiled."""
     small = _facts(50, 100)
     tiny = "tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), arc(Z, Y)."
     many = "\n".join(shape.format(k=k) for shape in SHAPES for k in range(COPIES))

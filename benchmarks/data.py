@@ -1,8 +1,9 @@
 """The data sets of the benchmarks, by name, as Parquet files that are written once.
 
 A name is a kind and a size: `gnp10K` (a random graph with p = 0.001), `grid150`, `tree11`, `rmat1M` (10 edges a node),
-`bom1M` (parts), `heap1M` (facts). Rows stand in random order, as those of a table that somebody has may do: generators
-leave them sorted, and an index over sorted rows costs next to nothing.
+`road300` (a square grid, both ways, with lengths), `bom1M` (parts), `heap1M` (facts). Rows stand in random order, as
+those of a table that somebody has may do: generators leave them sorted, and an index over sorted rows costs next to
+nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +37,19 @@ def _rmat(n: int) -> generate.Tables:
     return {**generate.rmat(n), "node": pa.table({"x": np.arange(n)})}
 
 
+def _road(n: int) -> generate.Tables:
+    """A square of crossings, each way between neighbours with a length: paths are long."""
+    x, y = (column.to_numpy() for column in generate.grid(n)["arc"].columns)
+    length = np.random.default_rng(0).integers(1, 100, 2 * len(x))
+    return {"warc": pa.table({"x": np.concatenate([x, y]), "y": np.concatenate([y, x]), "d": length})}
+
+
 KINDS: dict[str, Callable[[int], generate.Tables]] = {
     "gnp": lambda n: generate.gnp(n, 0.001),
     "grid": generate.grid,
     "tree": lambda height: generate.tree(height + 1, seed=TREE_SEED),  # its root is no level of its own
     "rmat": _rmat,
+    "road": _road,
     "bom": generate.bom,
     "heap": lambda facts: generate.heap(round(facts * VARIABLES_A_FACT)),
 }

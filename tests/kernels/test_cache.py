@@ -18,7 +18,7 @@ import json, sys
 import numpy as np
 from numba.core import event
 from emberlog.kernels.cache import compiled, folder
-from emberlog.kernels.source import Array, Source
+from emberlog.kernels.code.source import Array, Source
 
 listener = event.RecordingListener()
 with event.install_listener("numba:compile", listener):

@@ -254,12 +254,42 @@ back(Y,X) <- back(Y,Z), arc(X,Z).
 low(X, min<X>) <- arc(X, _).
 low(Y, min<V>) <- low(X, V), arc(X, Y).
 """
-    columns = zip(*edges(), strict=True)
-    pq.write_table(pa.table([pa.array(column) for column in columns], names=["a", "b"]), tmp_path / "arc.parquet")
     with emberlog.Engine(spark, workers=2) as engine:
-        engine.register("arc", tmp_path / "arc.parquet")
+        engine.register("arc", in_file(tmp_path, edges()))
         expected = answers(engine.run(program, evaluator="sql", placement="local"))
         assert answers(engine.run(program, evaluator="kernel", placement="spark")) == expected
+
+
+def test_copies_of_files_are_made_by_the_workers(spark: Any, tmp_path: Path) -> None:
+    program = """
+.output cc, n
+uarc(X, Y) <- arc(X, Y).
+uarc(X, Y) <- arc(Y, X).
+turned(Y, X) <- uarc(X, Y).
+cc(X, min<X>) <- uarc(X, _).
+cc(Y, min<V>) <- cc(X, V), turned(X, Y).
+n(V, count<X>) <- cc(X, V).
+"""
+    with emberlog.Engine(spark, workers=2) as engine:
+        engine.register("arc", in_file(tmp_path, edges(200, 150)))
+        expected = answers(engine.run(program, evaluator="sql", placement="local"))
+        result = engine.run(program, evaluator="kernel", placement="spark")
+        assert answers(result) == expected
+        copies = {entry.predicates for entry in result.stats if entry.stopped == "read where its columns are"}
+        assert copies == {("uarc",), ("turned",)}
+        # A count needs sets, and so does whoever asks for the rows.
+        counting = program + "m(X, count<Y>) <- uarc(X, Y).\n.output m, turned\n"
+        expected = answers(engine.run(counting, evaluator="sql", placement="local"))
+        result = engine.run(counting, evaluator="kernel", placement="spark")
+        assert answers(result) == expected
+        assert not any(entry.stopped == "read where its columns are" for entry in result.stats)
+
+
+def in_file(folder: Path, rows: list[tuple[int, int]]) -> Path:
+    path = folder / "arc.parquet"
+    columns = zip(*rows, strict=True)
+    pq.write_table(pa.table([pa.array(column) for column in columns], names=["a", "b"]), path)
+    return path
 
 
 def test_files_of_workers_are_handed_out(spark: Any, tmp_path: Path) -> None:

@@ -36,17 +36,22 @@ def kernels(
     ] = False,
     slope: Annotated[bool, typer.Option("--slope", help="Time per derivation on growing data instead.")] = False,
     cold: Annotated[bool, typer.Option("--cold", help="First answers with empty caches instead.")] = False,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Ways that can be chosen against each other instead.")
+    ] = False,
     spark: Annotated[bool, typer.Option("--spark", help="Kernels inside Spark instead (needs Java).")] = False,
 ) -> None:
     """The kernel evaluator against loops written by hand and against other engines."""
-    if slope + cold + spark > 1:
-        raise UsageError("--slope, --cold and --spark are one run each")
+    if slope + cold + variants + spark > 1:
+        raise UsageError("--slope, --cold, --variants and --spark are one run each")
     code = _benchmark("kernels")
     target = out or code.default_out()
     if slope:
         written = code.slope(target, runs, folder, evaluator, quick, _say)
     elif cold:
         written = _benchmark("cold").run(target, evaluator, _say)
+    elif variants:
+        written = _benchmark("variants").run(target, runs, folder, quick, 2, _say)
     elif spark:
         written = _benchmark("on_spark").run(target, folder, evaluator, quick, runs, _say)
     else:

@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emberlog.analysis.program import Signature
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import ExecutionError
 from emberlog.executors.base import Options
-from emberlog.executors.kernel import as_bag, copied_columns, end_of, limits_on_rounds
+from emberlog.executors.kernel import Copies, as_bag, copied_parts, end_of, limits_on_rounds, resolved
 from emberlog.executors.pushing import asked
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import Finished, run_workers
@@ -70,12 +71,16 @@ class DistributedKernels:
         options: Options,
         scratch: Path,
         files: Mapping[str, tuple[Path, ...]],
+        copied: Mapping[str, Copies],
+        signatures: Mapping[str, Signature],
     ) -> None:
         self.session = session
         self.sql = sql
         self.options = options
         self.scratch = scratch
         self.files = files
+        self.copied = copied
+        self.signatures = signatures
         self.runs = 0
         self.sizes: dict[str, int] = {}  # rows of what was computed, kept or not
         self.manifests: dict[str, Manifest] = {}  # relations whose values stand in files as they are
@@ -98,9 +103,10 @@ class DistributedKernels:
         names = self._names(program, frames)
         coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
         inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
-        for name, (source, _) in copies.items():
-            kinds = tuple("float64" if c.type.kind == "float" else "int64" for c in program.signatures[source].columns)
-            inputs[f"exit/{name}"] = Input(Files(self.files[source]), kinds)  # type: ignore[arg-type]
+        for source in {source for parts in copies.values() for source, _ in parts}:
+            columns = self.signatures[source].columns
+            kinds: Kinds = tuple("float64" if column.type.kind == "float" else "int64" for column in columns)
+            inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
         size = self._size(program)
         growing, inventing = limits_on_rounds(stratum)
         worker = KernelWorker(
@@ -111,7 +117,7 @@ class DistributedKernels:
             inventing,
             end_of(stratum.until),
             stratum.evaluation != "delta",
-            {name: spots for name, (_, spots) in copies.items()},
+            copies,
             tuple(asked(partial) for partial in decision.partials),
         )
         done = run_workers(self.session, inputs, worker, size, folder, _outputs(program, decision))
@@ -148,28 +154,32 @@ class DistributedKernels:
 
     # --- what goes in --------------------------------------------------------------------------------------------
 
-    def _copies(self, stratum: Stratum, program: KernelProgram) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Exit rows that are columns of a static which workers read from files anyway: they copy them themselves."""
-        found = {}
-        for relation in stratum.relations:
-            if stratum.evaluation != "delta" or relation.exit is None:
-                continue
-            copied = copied_columns(as_bag(relation.exit, relation.state))
-            if copied is not None and copied[0] in self.files and all(d.type.kind == "number" for d in program.domains):
-                found[relation.name] = copied
-        return found
+    def _copies(self, stratum: Stratum, program: KernelProgram) -> dict[str, Copies]:
+        """Inputs that are columns of relations in files: workers read these, and copy the columns themselves."""
+        found: dict[str, Copies | None] = {}
+        if stratum.evaluation == "delta" and all(domain.type.kind == "number" for domain in program.domains):
+            for relation in stratum.relations:
+                if relation.exit is not None:
+                    parts = copied_parts(as_bag(relation.exit, relation.state))
+                    found[f"exit/{relation.name}"] = resolved(parts, self.files, self.copied)
+            for static in program.statics:
+                read = tuple(spot for spot, kind in enumerate(static.kinds) if kind != "unread")
+                if static.name in self.copied:
+                    found[f"static/{static.name}"] = resolved(((static.name, read),), self.files, self.copied)
+        return {key: parts for key, parts in found.items() if parts is not None}
 
-    def _frames(self, stratum: Stratum, program: KernelProgram, copies: Mapping[str, Any]) -> dict[str, Any]:
-        """Every input as a DataFrame."""
+    def _frames(self, stratum: Stratum, program: KernelProgram, copies: Mapping[str, Copies]) -> dict[str, Any]:
+        """Every input that is no copy as a DataFrame."""
         engine = self._engine
 
         def rows(plan: Plan | None, relation: RelationPlan) -> Any:
             return self.sql.frame_of(None if plan is None else as_bag(plan, relation.state), relation.signature)
 
-        found = {f"static/{static.name}": engine.frame(self.sql.table(static.name)) for static in program.statics}
+        statics = (static.name for static in program.statics if f"static/{static.name}" not in copies)
+        found = {f"static/{name}": engine.frame(self.sql.table(name)) for name in statics}
         iterated = stratum.evaluation != "delta"
         for relation in stratum.relations:
-            if relation.name not in copies:
+            if f"exit/{relation.name}" not in copies:
                 found[f"exit/{relation.name}"] = rows(relation.constant if iterated else relation.exit, relation)
             if iterated:
                 found[f"start/{relation.name}"] = rows(relation.start, relation)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from emberlog.kernels.evaluate import Choices, Evaluated
     from emberlog.kernels.iterations import End
+
+# Rows that are copies: of which relations, and which of their columns.
+Copies: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 # Loops have to be compiled, or at least loaded: what SQL does in this time and space it may do.
 SMALL_INPUT = 50_000  # rows
@@ -159,15 +162,31 @@ def copied_rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> pa.Table | None
             return None
 
 
-def copied_columns(plan: Plan) -> tuple[str, tuple[int, ...]] | None:
-    """The relation, and the positions of its columns, that a plan copies row by row; None for any other plan."""
+def copied_parts(plan: Plan) -> Copies | None:
+    """The relations, and the positions of their columns, whose rows a plan copies one by one; None for other plans."""
     match plan:
         case Scan(relation, names, _, "all") if None not in names:
-            return relation, tuple(range(len(names)))
+            return ((relation, tuple(range(len(names)))),)
         case Project(Scan(relation, names, _, "all"), items) if all(isinstance(term, Variable) for _, term in items):
-            return relation, tuple(names.index(term.name) for _, term in items if isinstance(term, Variable))
+            return ((relation, tuple(names.index(term.name) for _, term in items if isinstance(term, Variable))),)
+        case Union(inputs):
+            parts = [part for child in inputs if (part := copied_parts(child)) is not None]
+            return tuple(one for part in parts for one in part) if len(parts) == len(inputs) else None
         case _:
             return None
+
+
+def resolved(parts: Copies | None, files: Container[str], copied: Mapping[str, Copies]) -> Copies | None:
+    """The same as copies of relations that lie in files; None where some do not."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    for relation, spots in parts or ():
+        if relation in copied:
+            found += [(source, tuple(behind[spot] for spot in spots)) for source, behind in copied[relation]]
+        elif relation in files:
+            found.append((relation, spots))
+        else:
+            return None
+    return tuple(found) or None
 
 
 def end_of(until: Until | None) -> End | None:

@@ -92,7 +92,7 @@ class LocalExecutor(Executor):
         relation = stratum.relations[0]
         if stratum.evaluation != "once" or relation.exit is None or relation.name in self.wanted | self.counted:
             return False
-        if not self._is_for_kernels(relation.name):
+        if not self.is_for_kernels(relation.name):
             return False
         bag = as_bag(relation.exit, relation.state)
         sources = {scan.relation for scan in scans(bag)}
@@ -106,7 +106,8 @@ class LocalExecutor(Executor):
         stats.stopped = "read where its columns are"
         return True
 
-    def _is_for_kernels(self, relation: str) -> bool:
+    def is_for_kernels(self, relation: str) -> bool:
+        """Do kernels read a relation, and nobody else?"""
         readers = [stratum for stratum in self.plan.strata if relation in scanned(stratum)]
         return self.options.evaluator != "sql" and all(
             stratum.evaluation != "once" and isinstance(lower(stratum, self.plan), KernelProgram) for stratum in readers

@@ -29,9 +29,9 @@ from emberlog.data.sources import (
     TextSource,
 )
 from emberlog.diagnostics import DataError, ExecutionError, counted
-from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations
+from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations, counted_relations
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
-from emberlog.executors.kernel import refuse
+from emberlog.executors.kernel import Copies, as_bag, copied_parts, refuse, resolved
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Decision, Partial
@@ -69,6 +69,8 @@ class SparkExecutor(Executor):
         self.defined: set[str] = set()  # relations on Spark that are a plan only
         self.readers = _readers(plan)
         self.files: dict[str, tuple[Path, ...]] = {}  # Parquet files that hold a relation as it is
+        self.copied: dict[str, Copies] = {}  # relations for kernels alone that are columns of such files
+        self.counted = counted_relations(plan)
         self.kernels: DistributedKernels | None = None
         # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
         self.limited = options.limits.rows is not None or options.limits.seconds is not None
@@ -242,10 +244,24 @@ class SparkExecutor(Executor):
         self.on_spark.update(stratum.names)
         if stratum.evaluation == "once" and stats.facts is None:
             self.defined.update(stratum.names)
+            if self._is_copy(stratum):
+                stats.stopped = "read where its columns are"
+                return
             for name in stratum.names:
                 if self.readers[name] > 1 or (self.limited and name in self.wanted):
                     self.sql.materialise(name, stats)
                     self.defined.discard(name)
+
+    def _is_copy(self, stratum: Stratum) -> bool:
+        """Does a relation only copy columns that lie in files, for kernels alone? They can do so themselves."""
+        (relation,) = stratum.relations
+        if relation.exit is None or relation.name in self.wanted | self.counted:
+            return False
+        parts = resolved(copied_parts(as_bag(relation.exit, relation.state)), self.files, self.copied)
+        if parts is None or not self.driver.is_for_kernels(relation.name):
+            return False
+        self.copied[relation.name] = parts
+        return True
 
     def _by_kernels(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         """Evaluates a component by kernels in Spark's tasks; False where SQL has to, and `stats` says why."""
@@ -257,7 +273,9 @@ class SparkExecutor(Executor):
         if program is None:
             return False
         if self.kernels is None:
-            self.kernels = DistributedKernels(self.session, self.sql, self.options, self.scratch, self.files)
+            self.kernels = DistributedKernels(
+                self.session, self.sql, self.options, self.scratch, self.files, self.copied, self.plan.signatures
+            )
         try:
             with self.sql.guarded(stats):
                 for relation in needed & self.defined:

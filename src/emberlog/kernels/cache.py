@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import RLock, local
 from typing import Any
 
-from emberlog.kernels.source import Array, Source
+from emberlog.kernels.code.source import Array, Source
 
 _LOCK = RLock()
 _HELD = local()  # does this thread hold the lock of the folder?

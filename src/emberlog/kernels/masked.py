@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from emberlog.kernels.cache import call
+from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.crew import share
-from emberlog.kernels.masks import WORDS
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.pivoted import grouped_exits
 from emberlog.kernels.run import Arrays, Prepared, State

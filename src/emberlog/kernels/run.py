@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.kernels import loops
-from emberlog.kernels.buckets import RING, Buckets, is_bucketed
 from emberlog.kernels.cache import call, compiled
+from emberlog.kernels.code import loops
+from emberlog.kernels.code.buckets import RING, Buckets, is_bucketed
+from emberlog.kernels.code.masks import WORDS, Masks, is_maskable
+from emberlog.kernels.code.source import Source
+from emberlog.kernels.code.states import States
+from emberlog.kernels.code.sums import PART, Sums
+from emberlog.kernels.code.terms import Key
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
-from emberlog.kernels.masks import WORDS, Masks, is_maskable
 from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
-from emberlog.kernels.source import Key, Source
-from emberlog.kernels.sums import PART, Sums
 from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
@@ -130,7 +132,7 @@ def _writer(
 ) -> type[loops.Loops]:
     """What writes the loops of this program."""
     if program.mode == "replace":
-        return loops.States
+        return States
     if program.mode == "accumulate":
         return Sums
     if ordered and is_bucketed(program, list(made.values()), planned):

@@ -31,6 +31,7 @@ class GivenUp(ExecutionError):
 @dataclass(frozen=True)
 class KernelWorker:
     """Evaluates a component. Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read.
+    Those that are copies are made here, of relations that come whole as `file/p`.
 
     It writes the rows of those relations that the choices keep (None: all), and what is asked of the others.
     """
@@ -42,7 +43,9 @@ class KernelWorker:
     inventing: int | None
     end: End | None = None
     iterated: bool = False
-    copies: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # exit rows: columns of the input they come in
+    copies: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]] = field(
+        default_factory=dict
+    )  # of which, what columns
     asked: tuple[Asked, ...] = ()
 
     def __call__(
@@ -51,10 +54,11 @@ class KernelWorker:
         stats = StratumStats(tuple(table.name for table in self.program.tables))
         meter = Meter(self.limits, Silent())
         watch = MeterWatch(meter, stats, self.growing, self.inventing)
+        copied = _Copied(inputs, self.copies)
         statics = {
-            static.name: self._table(static.name, inputs[f"static/{static.name}"]) for static in self.program.statics
+            static.name: self._table(static.name, copied(f"static/{static.name}")) for static in self.program.statics
         }
-        exits = {name: self._table(name, self._exit(name, inputs[f"exit/{name}"])) for name in stats.predicates}
+        exits = {name: self._table(name, copied(f"exit/{name}")) for name in stats.predicates}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:
             choices = replace(self.choices, part=(rank, size), keep=self._in_memory())
@@ -91,9 +95,6 @@ class KernelWorker:
         plain = all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", name) for name in names)
         return names if plain and len({name.lower() for name in names}) == len(names) else []
 
-    def _exit(self, name: str, columns: list[Array]) -> list[Array]:
-        return [columns[spot] for spot in self.copies[name]] if name in self.copies else columns
-
     def _table(self, name: str, columns: list[Array]) -> pa.Table:
         """The columns in their places; one that nobody reads is empty, which its rows do not tell."""
         kinds: tuple[Any, ...] = self.program.kinds(name)
@@ -101,6 +102,29 @@ class KernelWorker:
         rows = len(columns[0])
         arrays = [pa.nulls(rows) if kind == "unread" else pa.array(next(given)) for kind in kinds]
         return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
+
+
+class _Copied:
+    """Inputs by their names; columns that are the same copies are the same arrays."""
+
+    def __init__(
+        self, inputs: Mapping[str, list[Array]], copies: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]]
+    ) -> None:
+        self.inputs = inputs
+        self.copies = copies
+        self.made: dict[tuple[tuple[str, int], ...], Array] = {}
+
+    def __call__(self, key: str) -> list[Array]:
+        if key not in self.copies:
+            return self.inputs[key]
+        parts = self.copies[key]
+        return [self._column(tuple((name, spots[i]) for name, spots in parts)) for i in range(len(parts[0][1]))]
+
+    def _column(self, parts: tuple[tuple[str, int], ...]) -> Array:
+        if parts not in self.made:
+            found = [self.inputs[f"file/{name}"][spot] for name, spot in parts]
+            self.made[parts] = found[0] if len(found) == 1 else np.concatenate(found)
+        return self.made[parts]
 
 
 def _write(output: Output, relation: str, pieces: Iterable[list[pa.Array]], names: Sequence[str] = ()) -> None:

@@ -6,12 +6,12 @@ along an edge is one step for all of them. A slot keeps the pivots that have rea
 
 from __future__ import annotations
 
+from emberlog.kernels.code.loops import Loops
+from emberlog.kernels.code.source import KNOWN, QUEUED
 from emberlog.kernels.domains import goal_variables
 from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.loops import Loops
 from emberlog.kernels.nests import Nest, Walk
 from emberlog.kernels.program import Atom, KernelProgram
-from emberlog.kernels.source import KNOWN, QUEUED
 
 WORDS = 8  # of 64 pivots
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Mapping
-
-from emberlog.kernels.arithmetic import Arithmetic
-from emberlog.kernels.changes import change_of, moving_of
+from emberlog.kernels.code.facts import Facts
+from emberlog.kernels.code.source import (
+    EACH,
+    HEADER,
+    KNOWN,
+    QUEUED,
+    Array,
+    Source,
+    assigned,
+    with_constants,
+)
+from emberlog.kernels.code.tables import key_tuple
 from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Step
-from emberlog.kernels.program import Check, Let
-from emberlog.kernels.source import EACH, HEADER, KNOWN, QUEUED, TAKEN, Array, Emitter, Source, key_tuple
-from emberlog.syntax.nodes import Variable
 
 # Places in `counts`, after three for each table.
-SWEEP = 32  # of so many slots one must wait for a sweep over all of them to pay
-
 COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase")
 
+SWEEP = 32  # of so many slots one must wait for a sweep over all of them to pay
 
-class Loops(Emitter):
+
+class Loops(Facts):
     def source(self) -> Source:
         for layout in self.layouts.values():
             self.declare(layout)
@@ -29,7 +31,7 @@ class Loops(Emitter):
         else:
             self.rounds()
         body = self.out.lines
-        self.replaced = _assigned(body)
+        self.replaced = assigned(body)
         self.out.lines, self.out.depth = [], 1
         self.load()
         before, self.out.lines = self.out.lines, []
@@ -37,7 +39,7 @@ class Loops(Emitter):
         after = self.out.lines
         names = ["counts", *self.arguments]
         lines = "\n".join([f"\n\ndef run({', '.join(names)}):", *before, *body, *after]) + "\n"
-        text = HEADER + _with_constants(lines)
+        text = HEADER + with_constants(lines)
         arguments = (Array("counts", "int64"), *self.arguments.values())
         return Source(text, arguments, self.returned(), tuple(self.constants))
 
@@ -194,147 +196,7 @@ class Loops(Emitter):
             return "np.uint64(s) % size"
         return f"np.uint64({self.columns(layout, 's')[layout.keys[layout.divided_by]]}) % size"
 
-    def take(self, layout: TableLayout, slot: str) -> None:
-        """One fact: into the indexes of its table, then into every nest that starts there."""
-        t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
-        value = ""
-        if fold == "sum":
-            self.take_change(layout, t, slot)
-            value = f"{t}_now"
-        elif fold != "set":
-            out.line(f"{t}_now = {f'np.int64({t}_val[{slot}])' if layout.narrow else f'{t}_val[{slot}]'}")
-            value = f"{t}_now"
-        columns = self.columns(layout, slot)
-        if fold != "set":
-            out.line(f"{t}_first = {t}_seen[{slot}] & {TAKEN} == 0")
-            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
-        elif layout.storage == "dense" and (layout.counted or not self.pivoted):
-            out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
-        self.link(layout, slot, columns)
-        for nest in self.nests:
-            if nest.table == layout.table.name:
-                self.start(nest, layout, columns, value)
-
-    def take_change(self, layout: TableLayout, t: str, slot: str) -> None:
-        """What has come for a sum is added to it, and waits no longer."""
-        out = self.out
-        out.line(f"{t}_d = {t}_del[{slot}]")
-        out.line(f"{t}_del[{slot}] = 0")
-        out.line(f"{t}_old = {t}_val[{slot}]")
-        total = f"{t}_old + {t}_d" if layout.value_kind == "float" else Arithmetic(out).sum(f"{t}_old", f"{t}_d")
-        out.line(f"{t}_now = {total}")
-        if layout.value_kind == "float":
-            with out.block(f"if {t}_now != {t}_now:"):
-                out.line("fail = 1")
-        out.line(f"{t}_val[{slot}] = {t}_now")
-
-    def link(self, layout: TableLayout, slot: str, columns: Mapping[int, str]) -> None:
-        t, out = self.tables[layout.table.name], self.out
-        if not layout.chains:
-            return
-        if layout.table.fold != "set":
-            with out.block(f"if {t}_first:"):
-                self.links(layout, t, slot, columns)
-        else:
-            self.links(layout, t, slot, columns)
-
-    def links(self, layout: TableLayout, t: str, slot: str, columns: Mapping[int, str]) -> None:
-        for chain in layout.chains:
-            self.out.line(f"{t}_y{chain}[{slot}] = {t}_x{chain}[{columns[chain]}]")
-            self.out.line(f"{t}_x{chain}[{columns[chain]}] = np.uint32({slot} + U1)")
-
-    def start(self, nest: Nest, layout: TableLayout, columns: Mapping[int, str], value: str) -> None:
-        t, table = self.tables[layout.table.name], layout.table
-        change = change_of(nest, self.program)
-        env = dict(self.pivot_variables(nest))
-        for position, name in nest.binds:
-            now = f"{t}_d" if change == "multiple" else value
-            env[name] = now if position == table.value else columns[position]
-        match change:
-            case "whole":
-                self.nest(nest, env)
-            case "multiple":
-                # A group that is new hands on a zero too: it opens the groups that it contributes to.
-                with self.out.block(f"if {t}_d != 0 or {t}_first:"):
-                    self.nest(nest, env)
-            case "first":
-                with self.out.block(f"if {t}_first:"):
-                    self.nest(nest, env)
-            case "difference":
-                self.difference(nest, env, {**env, **self.old_values(nest, table.value, t)}, f"{t}_first")
-
-    def old_values(self, nest: Nest, value: int | None, t: str) -> dict[str, str]:
-        return {name: f"{t}_old" for position, name in nest.binds if position == value}
-
-    def difference(self, nest: Nest, env: dict[str, str], old: dict[str, str], first: str) -> None:
-        """The contribution as it is now, less what it was."""
-        moving = moving_of(nest, self.program)
-        rule, out = nest.rule, self.out
-        layout = self.layouts[rule.head]
-        fixed: list[Step] = []
-        changing: list[Check | Let] = []
-        for step in (*nest.checks, *nest.steps):
-            match step:
-                case Let(variable) if variable in moving:
-                    changing.append(step)
-                case Check() if not moving.isdisjoint({*_names(step)}):
-                    changing.append(step)
-                case _:
-                    fixed.append(step)
-
-        def finish(inner: dict[str, str]) -> None:
-            value = layout.table.value
-            assert value is not None
-            kind = layout.table.kinds[value]
-            keys = [self.term(rule.arguments[key], inner, rule.kinds, layout.table.kinds[key]) for key in layout.keys]
-            now, then = out.fresh("g"), out.fresh("g")
-            total = out.fresh("g")
-            zero = "0.0" if kind == "float" else "np.int64(0)"
-            out.line(f"{now}, {total} = False, {zero}")
-            self.evaluated(changing, nest, {**inner, **env}, now, total, value, "")
-            out.line(f"{then} = False")
-            with out.block(f"if not {first}:"):
-                self.evaluated(changing, nest, {**inner, **old}, then, total, value, "-")
-            with out.block(f"if {now} or {then}:"):
-                out.line("work += 1")
-                self.put(layout, keys, total)
-
-        self.run(fixed, nest, env, finish)
-
-    def evaluated(
-        self, steps: list[Check | Let], nest: Nest, env: dict[str, str], flag: str, total: str, value: int, sign: str
-    ) -> None:
-        """Sets `flag` and adds to `total` if the steps that depend on the changing value let it through."""
-        out, rule = self.out, nest.rule
-        depth = out.depth
-        for step in steps:
-            if isinstance(step, Check):
-                out.line(f"if {self.condition(step, env, rule.kinds)}:")
-                out.depth += 1
-            else:
-                name = out.fresh("v")
-                out.line(f"{name} = {self.term(step.term, env, rule.kinds)}")
-                env = {**env, step.variable: name}
-        kind = self.layouts[rule.head].table.kinds[value]
-        term = self.term(rule.arguments[value], env, rule.kinds, kind)
-        out.line(f"{flag} = True")
-        if kind == "float":
-            out.line(f"{total} = {total} {'-' if sign else '+'} {term}")
-        else:
-            number = Arithmetic(out)
-            out.line(f"{total} = {number.difference(total, term) if sign else number.sum(total, term)}")
-        out.depth = depth
-
     # --- pivots --------------------------------------------------------------------------------------------------
-
-    def pivot_variables(self, nest: Nest) -> dict[str, str]:
-        """The variables in the pivot positions of a rule, which all its recursive atoms share."""
-        found = {}
-        for spot, position in enumerate(self.pivots.get(nest.rule.head, ())):
-            carried = nest.rule.arguments[position]
-            assert isinstance(carried, Variable)
-            found[carried.name] = f"p{spot}"
-        return found
 
     def each_pivot(self) -> None:
         """Fixpoints from `counts` pivot up to `last`, as long as the output has room."""
@@ -463,90 +325,3 @@ class Loops(Emitter):
         out.line(f"{counts}[pivot] = {t}_count")
         out.line(f"{t}_out += {t}_count")
         out.line(f"{t}_count, {t}_taken, {t}_next = 0, 0, 0")
-
-
-class States(Loops):
-    """One round of an iteration that replaces its state: every group of the state runs through the nests, and what
-    they give makes the next state."""
-
-    def declare(self, layout: TableLayout) -> None:
-        t = self.tables[layout.table.name]
-        if layout.storage == "hash":
-            self.use(f"{t}_h", "int32")
-            self.use(f"{t}_k", "int64", 2)
-        for name in ("val", "nxt"):
-            self.use(f"{t}_{name}", layout.dtype)
-        for name in ("seen", "new"):
-            self.use(f"{t}_{name}", "uint8")
-
-    def grown(self, layout: TableLayout, t: str) -> list[str]:
-        return [f"{t}_{name}" for name in ("val", "nxt", "seen", "new")]
-
-    def rounds(self) -> None:
-        for layout in self.layouts.values():
-            t = self.tables[layout.table.name]
-            self.out.line(f"{t}_stop = {t}_seen.size" if layout.storage == "dense" else f"{t}_stop = {t}_count")
-        for layout in self.layouts.values():
-            t = self.tables[layout.table.name]
-            each = f"for s in range({'np.uint32' if layout.storage == 'dense' else ''}({t}_stop)):"
-            with self.out.block(each), self.out.block(f"if {t}_seen[s] != 0:"):
-                columns = self.columns(layout, "s")
-                self.out.line(f"{t}_now = {t}_val[s]")
-                for nest in self.nests:
-                    if nest.table == layout.table.name:
-                        env = {
-                            name: f"{t}_now" if position == layout.table.value else columns[position]
-                            for position, name in nest.binds
-                        }
-                        self.nest(nest, env)
-
-    def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
-        t, out, slot = self.tables[layout.table.name], self.out, self.out.fresh("s")
-        assert value is not None
-        if layout.storage == "dense":
-            out.line(f"{slot} = {self.dense_slot(t, keys)}")
-        else:
-            spot = out.fresh("i")
-            out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
-            out.line(f"{slot} = np.int64({t}_h[{spot}]) - 1")
-            with out.block(f"if {slot} < 0:"):
-                self.new_slot(layout, t, slot, spot, keys)
-        if layout.value_kind == "float":
-            with out.block(f"if {value} != {value}:"):
-                out.line("fail = 1")
-        with out.block(f"if {t}_new[{slot}] == 0:"):
-            out.line(f"{t}_new[{slot}] = ONE")
-            out.line(f"{t}_nxt[{slot}] = {value}")
-        match layout.table.fold:
-            case "sum":
-                with out.block("else:"):
-                    sum_ = f"{t}_nxt[{slot}] + {value}"
-                    if layout.value_kind != "float":
-                        sum_ = Arithmetic(out).sum(f"{t}_nxt[{slot}]", value)
-                    out.line(f"{t}_nxt[{slot}] = {sum_}")
-            case fold:
-                with out.block(f"elif {value} {'<' if fold == 'min' else '>'} {t}_nxt[{slot}]:"):
-                    out.line(f"{t}_nxt[{slot}] = {value}")
-
-
-def _assigned(lines: list[str]) -> set[str]:
-    """The names that some lines of the function give another value."""
-    tree = ast.parse("\n".join(["def run():", *lines]))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-
-
-def _with_constants(text: str) -> str:
-    """Typed numbers as names of the module: in the function each of them would cost the compiler time."""
-    found: dict[str, str] = {}
-
-    def named(match: re.Match[str]) -> str:
-        return found.setdefault(match[0], f"{match[1].upper()}_{match[2].upper()}")
-
-    text = re.sub(r"np\.(u?int\d+)\((0x[0-9a-fA-F]+|\d+)\)", named, text)
-    return "".join(f"{name} = {number}\n" for number, name in found.items()) + text
-
-
-def _names(check: Check) -> set[str]:
-    from emberlog.kernels.domains import goal_variables
-
-    return set(goal_variables(check))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from emberlog.kernels.code.loops import Loops
+from emberlog.kernels.code.source import KNOWN, QUEUED
 from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.loops import Loops
 from emberlog.kernels.nests import Nest
 from emberlog.kernels.program import Id, KernelProgram
-from emberlog.kernels.source import KNOWN, QUEUED
 from emberlog.syntax.nodes import Variable
 
 RING = 32

@@ -1,0 +1,121 @@
+"""What every part of the text needs: arguments of the function, terms, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from emberlog.kernels.code.arithmetic import Arithmetic
+from emberlog.kernels.code.source import (
+    Array,
+    Writer,
+)
+from emberlog.kernels.layout import TableLayout
+from emberlog.kernels.nests import Nest, Probe
+from emberlog.kernels.pivots import Pivots
+from emberlog.kernels.program import Check, Id, KernelProgram, Kind
+from emberlog.syntax.nodes import Call, Constant, Term, Variable
+
+Key = tuple[str, tuple[int, ...]]  # a static index: relation, bound columns
+
+
+class Terms:
+    """Writes the terms of one program. `narrow` are the static columns whose numbers fit in 32 bits; `sparse` the
+    indexes whose first column is looked up among its sorted values, not used as a position; `packed` those that hold
+    two columns of 32 bits in one array of 64, so that both come with one access."""
+
+    def __init__(
+        self,
+        program: KernelProgram,
+        pivots: Pivots,
+        nests: tuple[Nest, ...],
+        layouts: Mapping[str, TableLayout],
+        narrow: frozenset[tuple[str, int]],
+        sparse: frozenset[Key],
+        packed: Mapping[Key, tuple[int, int]],
+    ) -> None:
+        self.program = program
+        self.pivots = pivots
+        self.nests = nests
+        self.layouts = layouts
+        self.narrow = narrow
+        self.sparse = sparse
+        self.packed = packed
+        self.out = Writer()
+        self.arguments: dict[str, Array] = {}
+        self.tables = {table.name: f"t{i}" for i, table in enumerate(program.tables)}
+        self.indexes: dict[Key, str] = {}
+        self.constants: dict[tuple[Kind, object], str] = {}
+        self.pivoted = any(pivots.values())
+        self.replaced: set[str] = set()
+
+    # --- arguments -----------------------------------------------------------------------------------------------
+
+    def use(self, name: str, dtype: str, dimensions: int = 1) -> str:
+        self.arguments.setdefault(name, Array(name, dtype, dimensions))
+        return name
+
+    def constant(self, value: object, kind: Kind) -> str:
+        name = self.constants.setdefault((kind, value), f"c{len(self.constants)}")
+        return self.use(name, "float64" if kind == "float" else "uint32" if isinstance(kind, Id) else "int64", 0)
+
+    def index(self, probe: Probe) -> str:
+        return self.indexes.setdefault((probe.relation, probe.bound), f"s{len(self.indexes)}")
+
+    def static_column(self, probe: Probe, position: int) -> str:
+        kind = self.program.static(probe.relation).kinds[position]
+        narrow = (probe.relation, position) in self.narrow
+        return self.use(f"{self.index(probe)}_c{position}", column_dtype(kind, narrow))
+
+    # --- terms ---------------------------------------------------------------------------------------------------
+
+    def term(self, term: Term, env: Mapping[str, str], kinds: Mapping[str, Kind], wanted: Kind | None = None) -> str:
+        match term:
+            case Variable(name):
+                return env[name]
+            case Constant(value):
+                return self.constant(value, wanted or ("float" if isinstance(value, float) else "int"))
+            case Call():
+                return Arithmetic(self.out).call(
+                    term, lambda inner: self.term(inner, env, kinds), lambda inner: self.is_float(inner, kinds)
+                )
+            case _:
+                raise AssertionError(f"{term} cannot stand in a loop")
+
+    def is_float(self, term: Term, kinds: Mapping[str, Kind]) -> bool:
+        match term:
+            case Variable(name):
+                return kinds[name] == "float"
+            case Constant(value):
+                return isinstance(value, float)
+            case Call(function, arguments):
+                return function in ("to_float", "exp", "log", "sqrt", "tanh") or self.is_float(arguments[0], kinds)
+            case _:
+                raise AssertionError(f"{term} cannot stand in a loop")
+
+    def condition(self, check: Check, env: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
+        left, right = check.condition.left, check.condition.right
+        kind = self.kind_of(left, kinds) or self.kind_of(right, kinds)
+        one, other = self.term(left, env, kinds, kind), self.term(right, env, kinds, kind)
+        operator = check.condition.operator
+        if operator.startswith("!") and operator != "!=":
+            return f"not ({one} {operator[1:]} {other})"
+        return f"{one} {'==' if operator == '=' else operator} {other}"
+
+    def kind_of(self, term: Term, kinds: Mapping[str, Kind]) -> Kind | None:
+        match term:
+            case Variable(name):
+                return kinds[name]
+            case Call():
+                return "float" if self.is_float(term, kinds) else "int"
+            case _:
+                return None
+
+
+def column_dtype(kind: Kind, narrow: bool) -> str:
+    match kind:
+        case Id():
+            return "uint32"
+        case "float":
+            return "float64"
+        case _:
+            return "int32" if narrow else "int64"
