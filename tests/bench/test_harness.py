@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from benchmarks import cold, data, kernels, report
+from benchmarks import cold, data, kernels, report, variants
 from benchmarks.harness import Contestant, Task, compete, limit, ours, peak_memory, rival, rivals_of
 from benchmarks.limits.common import Limit
 from benchmarks.programs import PROGRAMS, TABLE, Case
@@ -112,7 +112,9 @@ def test_slope_is_written(folder: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_first_answers(tmp_path: Path) -> None:
     [path] = cold.run(tmp_path, "sql", lambda text: None, nodes=12)
     figures = json.loads(path.read_text())
-    assert len(figures) == 4
+    assert {name for name in figures if "start" in name} == {
+        f"{n}, {s} start" for n in ("small", "thirty") for s in ("first", "second")
+    }
     assert len(figures["thirty, first start"]["counts"]) == len(cold.SHAPES) * cold.COPIES
     assert figures["small, first start"]["counts"] == figures["small, second start"]["counts"]
 
@@ -167,3 +169,12 @@ def test_the_command_says_where_benchmarks_are(monkeypatch: pytest.MonkeyPatch) 
         command._benchmark("kernels")
     with pytest.raises(UsageError, match="one run each"):
         command.kernels(slope=True, cold=True)
+
+
+def test_variants_are_compared(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = {"as planned": {"evaluator": "sql"}, "again": {"evaluator": "sql"}, "no such": {"evaluator": "guess"}}
+    monkeypatch.setattr(variants, "LINES", (("tc", "gnp2K", "rmat64", ways),))
+    table, figures = variants.run(tmp_path, 1, folder, True, 1, lambda text: None)
+    text = table.read_text(encoding="utf-8")
+    assert text.count("| right |") == 2 and "UsageError" in text
+    assert json.loads(figures.read_text(encoding="utf-8"))["tc on rmat64"]["again"] > 0

@@ -22,11 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from emberlog.analysis.program import Signature
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import ExecutionError
 from emberlog.executors.base import Options
-from emberlog.executors.kernel import Copies, as_bag, copied_parts, end_of, limits_on_rounds, resolved
+from emberlog.executors.kernel import as_bag, copied_parts, end_of, limits_on_rounds, resolved
 from emberlog.executors.pushing import asked
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import Finished, run_workers
@@ -36,7 +35,7 @@ from emberlog.kernels.cluster.probe import Unavailable, look_at
 from emberlog.kernels.evaluate import divided
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.pivots import Pivots, pivots
-from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
+from emberlog.kernels.program import Copies, Domain, Id, KernelProgram, Kind
 from emberlog.plan.logical import Plan, RelationPlan, Stratum
 from emberlog.plan.partials import Decision, Partial, Split
 from emberlog.sql.evaluate import SqlEvaluator
@@ -72,7 +71,6 @@ class DistributedKernels:
         scratch: Path,
         files: Mapping[str, tuple[Path, ...]],
         copied: Mapping[str, Copies],
-        signatures: Mapping[str, Signature],
     ) -> None:
         self.session = session
         self.sql = sql
@@ -80,7 +78,6 @@ class DistributedKernels:
         self.scratch = scratch
         self.files = files
         self.copied = copied
-        self.signatures = signatures
         self.runs = 0
         self.sizes: dict[str, int] = {}  # rows of what was computed, kept or not
         self.manifests: dict[str, Manifest] = {}  # relations whose values stand in files as they are
@@ -104,8 +101,8 @@ class DistributedKernels:
         coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
         inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
         for source in {source for parts in copies.values() for source, _ in parts}:
-            columns = self.signatures[source].columns
-            kinds: Kinds = tuple("float64" if column.type.kind == "float" else "int64" for column in columns)
+            types = pq.read_schema(self.files[source][0]).types
+            kinds: Kinds = tuple("float64" if type == pa.float64() else "int64" for type in types)
             inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
         size = self._size(program)
         growing, inventing = limits_on_rounds(stratum)
@@ -164,7 +161,7 @@ class DistributedKernels:
                     found[f"exit/{relation.name}"] = resolved(parts, self.files, self.copied)
             for static in program.statics:
                 read = tuple(spot for spot, kind in enumerate(static.kinds) if kind != "unread")
-                if static.name in self.copied:
+                if static.name in self.copied or len(read) == len(static.kinds):
                     found[f"static/{static.name}"] = resolved(((static.name, read),), self.files, self.copied)
         return {key: parts for key, parts in found.items() if parts is not None}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
-from emberlog.kernels.program import KernelProgram
+from emberlog.kernels.program import Copies, KernelProgram
 from emberlog.plan.logical import (
     Distinct,
     Fold,
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     from emberlog.kernels.evaluate import Choices, Evaluated
     from emberlog.kernels.iterations import End
-
-# Rows that are copies: of which relations, and which of their columns.
-Copies: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
 # Loops have to be compiled, or at least loaded: what SQL does in this time and space it may do.
 SMALL_INPUT = 50_000  # rows

@@ -1,11 +1,12 @@
-"""The Spark session of an engine that was given none."""
+"""The Spark session of an engine that was given none, and settings of a session while a run goes on."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from threading import Thread, current_thread, main_thread
 from typing import Any, NoReturn
 
@@ -97,3 +98,26 @@ def _settings(master: str, workers: int | None) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(workers or os.cpu_count() or 2),  # 200 would be mostly empty
     }
     return {**everywhere, **here}
+
+
+BROADCAST = {"broadcast": str(1 << 33), "shuffle": "-1"}
+
+
+@contextmanager
+def join_settings(session: Any, join: str) -> Iterator[None]:
+    """Makes Spark broadcast, or shuffle, while a run goes on; the session's own settings come back."""
+    names = ("spark.sql.autoBroadcastJoinThreshold", "spark.sql.adaptive.autoBroadcastJoinThreshold")
+    if join == "auto":
+        yield
+        return
+    before = {name: session.conf.get(name, None) for name in names}
+    try:
+        for name in names:
+            session.conf.set(name, BROADCAST[join])
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)

@@ -9,8 +9,7 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -31,8 +30,9 @@ from emberlog.data.sources import (
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations, counted_relations
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
-from emberlog.executors.kernel import Copies, as_bag, copied_parts, refuse, resolved
+from emberlog.executors.kernel import as_bag, copied_parts, refuse, resolved
 from emberlog.executors.local import LocalExecutor, duplicates
+from emberlog.executors.session import join_settings
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Decision, Partial
 from emberlog.sql.compile import Statement
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.distributed import DistributedKernels
-    from emberlog.kernels.program import KernelProgram
+    from emberlog.kernels.program import Copies, KernelProgram
 
 SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
 SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
@@ -274,7 +274,7 @@ class SparkExecutor(Executor):
             return False
         if self.kernels is None:
             self.kernels = DistributedKernels(
-                self.session, self.sql, self.options, self.scratch, self.files, self.copied, self.plan.signatures
+                self.session, self.sql, self.options, self.scratch, self.files, self.copied
             )
         try:
             with self.sql.guarded(stats):
@@ -410,29 +410,6 @@ class SparkExecutor(Executor):
     def close(self) -> None:
         self.driver.close()
         self.engine.close()
-
-
-BROADCAST = {"broadcast": str(1 << 33), "shuffle": "-1"}
-
-
-@contextmanager
-def join_settings(session: Any, join: str) -> Iterator[None]:
-    """Makes Spark broadcast, or shuffle, while a run goes on; the session's own settings come back."""
-    names = ("spark.sql.autoBroadcastJoinThreshold", "spark.sql.adaptive.autoBroadcastJoinThreshold")
-    if join == "auto":
-        yield
-        return
-    before = {name: session.conf.get(name, None) for name in names}
-    try:
-        for name in names:
-            session.conf.set(name, BROADCAST[join])
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
 
 
 def _absolute(location: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.crew import share
-from emberlog.kernels.memory import Memory
-from emberlog.kernels.pivoted import grouped_exits
-from emberlog.kernels.run import Arrays, Prepared, State
+from emberlog.kernels.pivoted import ByPivots
+from emberlog.kernels.run import State
 from emberlog.kernels.runtime import drain_masks, expand_masks
-from emberlog.kernels.watch import Watch
 
 BLOCK = 64 * WORDS
 PAIRS = 1 << 20  # rows of a piece
@@ -37,30 +34,16 @@ class Block:
     masks: np.ndarray[Any, Any]
 
 
-class MaskedRun:
-    def __init__(
-        self,
-        prepared: Prepared,
-        exits: Mapping[str, Arrays],
-        workers: int,
-        keep: bool,
-        watch: Watch,
-        memory: Memory,
-        part: tuple[int, int] = (0, 1),
-    ) -> None:
-        self.prepared = prepared
-        self.workers = workers
-        self.keep = keep
-        self.watch = watch
-        self.memory = memory
-        self.pivots, self.exits = grouped_exits(prepared, exits, part)
-        self.number = len(self.pivots[0])
-        self.blocks: dict[str, list[Block]] = {name: [] for name in prepared.tables}
-        self.counts = dict.fromkeys(prepared.tables, 0)
+class MaskedRun(ByPivots):
+    """Blocks of pivots. After `run` it has the result: counts, and rows unless they were not kept."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.blocks: dict[str, list[Block]] = {name: [] for name in self.prepared.tables}
+        self.counts = dict.fromkeys(self.prepared.tables, 0)
         self.slots = 0  # that had facts, over all blocks
         self.derivations = 0
         self.rounds = 0
-        self._lock = Lock()
         self._states: list[State] = []
 
     def run(self) -> MaskedRun:
@@ -81,7 +64,7 @@ class MaskedRun:
 
     def _block(self, first: int) -> None:
         """The fixpoint of one block, in tables that the worker uses again for the next."""
-        with self._lock:
+        with self.lock:
             state = self._states.pop() if self._states else State(self.prepared)
         state.call(first=first, last=min(first + BLOCK, self.number), most=self.watch.most_rounds, **self.exits)
         if state.figure("fail"):
@@ -91,13 +74,13 @@ class MaskedRun:
             arrays = state.arrays
             masks = np.empty((count, WORDS) if self.keep else (0, WORDS), np.uint64)
             total = call(drain_masks, arrays[f"{t}_mask"], arrays[f"{t}_seen"], arrays[f"{t}_log"], count, masks)
-            with self._lock:
+            with self.lock:
                 self.counts[name] += int(total)
                 self.slots += count
                 if self.keep and count:
                     slots = self.memory.keep(arrays[f"{t}_log"][:count].copy())
                     self.blocks[name].append(Block(first, slots, self.memory.keep(masks)))
-        with self._lock:
+        with self.lock:
             self.derivations += state.figure("work")
             self.rounds = max(self.rounds, state.figure("rounds"))
             self._states.append(state)

@@ -60,7 +60,9 @@ class Pivoted:
             yield [found[i] for i in range(len(layout.table.kinds))]
 
 
-class PivotRun:
+class ByPivots:
+    """What evaluations by pivots begin with: the pivots that occur, and the exit rows of each."""
+
     def __init__(
         self,
         prepared: Prepared,
@@ -78,14 +80,21 @@ class PivotRun:
         self.memory = memory
         self.pivots, self.exits = grouped_exits(prepared, exits, part)
         self.number = len(self.pivots[0]) if self.pivots else 0
-        self.next = 0
         self.lock = Lock()
+
+
+class PivotRun(ByPivots):
+    """One pivot after the other."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.next = 0
         self.stop = Event()
         self.result = Pivoted(
-            prepared, self.pivots, {name: [] for name in prepared.tables}, dict.fromkeys(prepared.tables, 0)
+            self.prepared, self.pivots, {n: [] for n in self.prepared.tables}, dict.fromkeys(self.prepared.tables, 0)
         )
         # How many rows each pivot has, table by table: threads write different places.
-        self.rows = {f"{t}_rows": np.zeros(self.number, np.int64) for t in prepared.tables.values()}
+        self.rows = {f"{t}_rows": np.zeros(self.number, np.int64) for t in self.prepared.tables.values()}
 
     def run(self) -> Pivoted:
         if self.workers == 1:

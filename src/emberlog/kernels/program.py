@@ -146,6 +146,10 @@ class KernelProgram:
         return table.kinds if table is not None else self.static(relation).kinds
 
 
+# Rows that are copies: of which relations, and which of their columns.
+Copies: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Ineligible:
     """Why a component is left to the relational evaluator."""

@@ -19,7 +19,7 @@ from emberlog.kernels.evaluate import Choices, evaluate
 from emberlog.kernels.iterations import End
 from emberlog.kernels.memory import bytes_of
 from emberlog.kernels.partials import Asked, answer
-from emberlog.kernels.program import KernelProgram
+from emberlog.kernels.program import Copies, KernelProgram
 from emberlog.kernels.watch import Failed, MeterWatch
 from emberlog.stats import Limits, Meter, Silent, StratumStats
 
@@ -43,9 +43,7 @@ class KernelWorker:
     inventing: int | None
     end: End | None = None
     iterated: bool = False
-    copies: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]] = field(
-        default_factory=dict
-    )  # of which, what columns
+    copies: Mapping[str, Copies] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()
 
     def __call__(
@@ -107,9 +105,7 @@ class KernelWorker:
 class _Copied:
     """Inputs by their names; columns that are the same copies are the same arrays."""
 
-    def __init__(
-        self, inputs: Mapping[str, list[Array]], copies: Mapping[str, tuple[tuple[str, tuple[int, ...]], ...]]
-    ) -> None:
+    def __init__(self, inputs: Mapping[str, list[Array]], copies: Mapping[str, Copies]) -> None:
         self.inputs = inputs
         self.copies = copies
         self.made: dict[tuple[tuple[str, int], ...], Array] = {}

@@ -85,7 +85,7 @@ class Decision:
 
     @property
     def text(self) -> str:
-        one = len(self.told) == 1 and len(self.keep) <= 1
+        one = len(self.keep | self.told.keys()) == 1
         return "; ".join(told if one else f"{name}: {told}" for name, told in self.told.items())
 
     def needs_rows(self, table: str) -> bool:
