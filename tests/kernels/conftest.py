@@ -19,7 +19,6 @@ COMPILED = {
     "test_values_near_the_ends_of_64_bits_are_exact",
     "test_hashed_tables_grow_in_the_middle_of_everything",
     "test_groups_that_wait_again_behind_a_sweep",
-    "test_threads_that_share_tables",
     "test_pivots_with_little_in_common_go_one_by_one",
     "test_a_sum_that_leaves_64_bits_is_told",
     "test_a_sum_up_to_the_end_of_64_bits_is_one",

@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
-from unittest import mock
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import emberlog
-from emberlog.kernels import evaluate as evaluating
-from emberlog.kernels import shared
 from emberlog.kernels.cache import COMPILES
 from emberlog.kernels.evaluate import Choices
 from emberlog.stats import StratumStats
@@ -321,36 +317,6 @@ def test_float_arithmetic_is_that_of_sql() -> None:
 
 
 # --- ways that data choose -------------------------------------------------------------------------------------------
-
-
-@LARGE_ENOUGH
-@pytest.mark.parametrize(
-    "text",
-    [
-        "p(X, min<X>) <- arc(X,_,_). p(Y, min<V>) <- p(X,V), arc(X,Y,_).",
-        "p(X, max<X>) <- arc(X,_,_). p(Y, max<V>) <- p(X,V), arc(X,Y,_).",
-        "p(0, min<D>) <- D = 0. p(Y, min<D>) <- p(X,C), arc(X,Y,W), D = C + W.",
-        "p(X) <- X = 0. p(Y) <- p(X), arc(X,Y,_).",
-        "p(X, min<X>) <- arc(X,_,_), X < 50. p(Y, min<V>) <- q(X,V), arc(X,Y,_). q(Y, min<V>) <- p(X,V), arc(Y,X,_).",
-    ],
-)
-def test_threads_that_share_tables(text: str) -> None:
-    """Many edges lead to few nodes, so that threads meet."""
-    random = np.random.default_rng(7)
-    x, y = random.integers(0, 2000, 60_000), (random.random(60_000) ** 4 * 2000).astype(np.int64)
-    table = pa.table({"x": x, "y": y, "w": random.integers(1, 1000, 60_000)})
-
-    def found(workers: int) -> tuple[Rows, str]:
-        with emberlog.Engine(executor="local", workers=workers) as engine:
-            engine.register("arc", table)
-            result = engine.run(text, evaluator="kernel")
-            return sorted(result["p"].rows()), result.stats[-1].how
-
-    alone, _ = found(1)
-    with mock.patch.object(evaluating, "SHARED_ROWS", 0), mock.patch.object(shared, "PART", 1):
-        for _ in range(5):
-            together, how = found(4)
-            assert together == alone and "shared tables, 4 workers" in how
 
 
 @LARGE_ENOUGH

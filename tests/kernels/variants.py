@@ -13,7 +13,6 @@ import emberlog
 from emberlog.data.load import fact_table
 from emberlog.diagnostics import LimitError
 from emberlog.kernels import evaluate as module
-from emberlog.kernels import shared
 from emberlog.kernels.encode import Unsuited
 from emberlog.kernels.evaluate import Choices, Evaluated
 from emberlog.kernels.program import KernelProgram
@@ -32,13 +31,11 @@ WAYS = {
     "whole, hashed": Choices(storage="hash", decompose=False),
     "hashed": Choices(storage="hash"),
     "hashed, eight workers": Choices(storage="hash", workers=8),
-    "shared, three workers": Choices(storage="loops", decompose=False, workers=3),
-    "shared, unordered": Choices(storage="loops", decompose=False, workers=2, ordered=False),
     "exchange": Choices(storage="loops", decompose=False, exchange=True, workers=2),
     "exchange, five workers": Choices(storage="loops", decompose=False, exchange=True, workers=5, ordered=False),
     "exchange, hashed": Choices(storage="hash", decompose=False, exchange=True, workers=3),
 }
-FEW = {name: WAYS[name] for name in ("whole", "hashed", "shared, three workers", "exchange, hashed")}
+FEW = {name: WAYS[name] for name in ("whole", "hashed", "exchange, hashed")}
 
 
 class Patient:
@@ -101,12 +98,7 @@ def in_every_way(ways: Mapping[str, Choices] = WAYS) -> Iterator[list[str]]:
                 assert not told, f"{table.name}, {way} ({found.how}) against {base.how}: {told}"
         return base
 
-    # Threads share tables where there are many rows; here they are to do so with the few that there are.
-    with (
-        mock.patch.object(module, "evaluate", evaluate),
-        mock.patch.object(module, "SHARED_ROWS", 0),
-        mock.patch.object(shared, "PART", 1),
-    ):
+    with mock.patch.object(module, "evaluate", evaluate):
         yield done
 
 

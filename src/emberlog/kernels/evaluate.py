@@ -25,12 +25,10 @@ from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.run import Prepared, State, prepare
-from emberlog.kernels.shared import run_shared
 from emberlog.kernels.watch import Failed, Watch
 
 Columns = list[np.ndarray[Any, Any]]
 
-SHARED_ROWS = 1 << 19  # from fewer rows one thread is done before others have started
 FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
 MATRIX_BITS = 1 << 33  # 1 GB
 VALUE_BITS = 64
@@ -162,7 +160,6 @@ def evaluate_loops(
             narrow_values=narrow,
             partition=choices.partition,
             masks=masks,
-            scans=choices.workers > 1 and rows >= SHARED_ROWS and not apart and not choices.exchange,
         )
         threads = choices.workers if any(chosen.values()) or choices.exchange else 1
         memory.check(found.bytes + threads * State.needs(found), "tables and indexes")
@@ -288,9 +285,6 @@ def _by_rounds(
     elif choices.exchange and choices.workers > 1 and linear:
         done = run_together(prepared, exits, choices.workers, watch)
         how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}"
-    elif prepared.scanned:
-        done = run_shared(prepared, exits, choices.workers, watch, memory)
-        how = f"rounds over shared tables, {_workers(choices.workers)}"
     else:
         done = run_alone(prepared, exits, watch, memory)
         how = f"rounds, {_storages(prepared)}, one worker"

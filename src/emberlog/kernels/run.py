@@ -12,7 +12,6 @@ from emberlog.kernels.cache import call, compiled
 from emberlog.kernels.code import loops
 from emberlog.kernels.code.buckets import RING, Buckets, is_bucketed
 from emberlog.kernels.code.masks import WORDS, Masks, is_maskable
-from emberlog.kernels.code.scans import Scans, is_scannable
 from emberlog.kernels.code.source import Source
 from emberlog.kernels.code.states import States
 from emberlog.kernels.code.sums import PART, Sums
@@ -47,7 +46,6 @@ class Prepared:
     sizes: Mapping[int, int]
     width: float | None = None  # how far values that are taken up together may lie apart; None: no order
     masked: bool = False  # many pivots at once
-    scanned: bool = False  # by several threads at once
 
     @property
     def bytes(self) -> int:
@@ -75,10 +73,8 @@ def prepare(
     narrow_values: bool = False,
     partition: Mapping[str, int] | None = None,
     masks: bool = True,
-    scans: bool = False,
 ) -> Prepared:
-    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one; `scans` are for threads that
-    share tables, where that is possible."""
+    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one."""
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
     narrow = frozenset((n, i) for n, cs in statics.items() for i, c in enumerate(cs) if c.dtype == np.int32)
@@ -89,8 +85,8 @@ def prepare(
     reading = {key: _needed(key, planned) for key in orders}
     pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, statics[n], spots)) is not None}
     width = bucket_width(program, statics, encoder.sizes) if ordered else None
-    writing = _writer(program, pivots, made, planned, width is not None, masks, scans)
-    if narrow_values and writing in (Buckets, Scans):
+    writing = _writer(program, pivots, made, planned, width is not None, masks)
+    if narrow_values and writing is Buckets:
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
     writer = writing(program, pivots, planned, made, narrow, sparse, pairs)
     source, names = writer.source(), writer.indexes
@@ -116,8 +112,8 @@ def prepare(
             if domain is not None:
                 shared[f"t{i}_n{spot}"] = np.uint64(encoder.sizes[domain])
         shared[f"t{i}_worst"] = worst(layout)
-    kinds = {"masked": writing is Masks, "scanned": writing is Scans}
-    return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, **kinds)
+    masked = writing is Masks
+    return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, masked)
 
 
 def _needed(key: Key, planned: tuple[Nest, ...]) -> set[int]:
@@ -133,15 +129,12 @@ def _writer(
     planned: tuple[Nest, ...],
     ordered: bool,
     masks: bool,
-    scans: bool,
 ) -> type[loops.Loops]:
     """What writes the loops of this program."""
     if program.mode == "replace":
         return States
     if program.mode == "accumulate":
         return Sums
-    if scans and not any(pivots.values()) and is_scannable(program, made):
-        return Scans
     if ordered and is_bucketed(program, list(made.values()), planned):
         return Buckets
     return Masks if masks and any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops

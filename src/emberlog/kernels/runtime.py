@@ -207,67 +207,6 @@ def put_best(val: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: An
 
 
 @jit
-def settle_set(seen: Any, log: Any, counts: Any, slots: Any, amount: Any) -> None:
-    """Facts that scans found, some of them twice, are logged once."""
-    count = counts[0]
-    for i in range(amount):
-        slot = slots[i]
-        if seen[slot] & 4 == 0:
-            seen[slot] = 5
-            log[count] = slot
-            count += 1
-    counts[0] = count
-
-
-@jit
-def settle_best(
-    val: Any,
-    done: Any,
-    seen: Any,
-    log: Any,
-    counts: Any,
-    waiting: Any,
-    slots: Any,
-    values: Any,
-    amount: Any,
-    smallest: Any,
-) -> None:
-    """Values that scans wrote, and perhaps overwrote, come to stand; groups wait that were not taken up with theirs."""
-    count, following = counts[0], counts[2]
-    for i in range(amount):
-        slot, value = slots[i], values[i]
-        if (value < val[slot]) if smallest else (value > val[slot]):
-            val[slot] = value
-        bits = seen[slot]
-        if bits & 2 == 0 and val[slot] != done[slot]:
-            if bits == 0:
-                log[count] = slot
-                count += 1
-            seen[slot] = 3
-            waiting[following] = slot
-            following += 1
-    counts[0], counts[2] = count, following
-
-
-@jit
-def banded(val: Any, waiting: Any, amount: Any, front: Any, width: Any) -> Any:
-    """Moves groups whose values are at most `width` above the least to `front`; how many these are, and the rest."""
-    least = val[waiting[0]] if amount else val[0]
-    for i in range(amount):
-        least = min(least, val[waiting[i]])
-    taken, kept = 0, 0
-    for i in range(amount):
-        slot = waiting[i]
-        if val[slot] - least <= width:
-            front[taken] = slot
-            taken += 1
-        else:
-            waiting[kept] = slot
-            kept += 1
-    return taken, kept
-
-
-@jit
 def put_sum(
     pending: Any,
     val: Any,
