@@ -134,6 +134,7 @@ TABLE = (
     Case("tc", "tree11", "tree7", 1.5),
     Case("tc", "gnp5K", "gnp2K", None),
     Case("sg", "gnp10K", "gnp1K", 1.5),
+    Case("sg", "gnp2K", "gnp1K", None),
     Case("sg", "grid150", "grid30", 1.5),
     Case("reach", "rmat1M", "rmat10K", 1.5),
     Case("cc", "rmat1M", "rmat10K", 1.5),

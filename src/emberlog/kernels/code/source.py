@@ -11,7 +11,6 @@ to rows of the output.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,8 +78,8 @@ class Writer:
 
 def assigned(lines: list[str]) -> set[str]:
     """The names that some lines of the function give another value."""
-    tree = ast.parse("\n".join(["def run():", *lines]))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    targets = (match[1] for line in lines if (match := re.match(r" *([\w, ]+) = ", line)))
+    return {name for target in targets for name in target.split(", ")}
 
 
 def with_constants(text: str) -> str:

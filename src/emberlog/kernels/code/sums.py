@@ -16,6 +16,10 @@ PART = 0.9
 """Groups are held that bring less than this part of the mean. Some group brings the mean, so rounds go on."""
 
 
+TURN = 4
+"""What it takes to take up a group at all, in derivations."""
+
+
 class Sums(Loops):
     """Writes the loops of such tables. Changes below `share` are not worth a derivation.
 
@@ -87,8 +91,8 @@ class Sums(Loops):
         out.line("begun, handed = work, 0.0")
         self.take(layout, "s")
         with out.block("if handed > 0.0:"):
-            out.line(f"{t}_cost[s] = np.uint32(work - begun)")
-            out.line(f"{t}_need[s] = (work - begun) * abs({t}_d) / handed")
+            out.line(f"{t}_cost[s] = np.uint32(work - begun + {TURN})")
+            out.line(f"{t}_need[s] = (work - begun + {TURN}) * abs({t}_d) / handed")
 
     def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
         self.out.line(f"handed += abs({value})")
