@@ -331,3 +331,13 @@ def test_pivots_with_little_in_common_go_one_by_one(edges: Rows, way: str) -> No
     result, stats = run(TC, {"arc": edges})
     assert way in stats.how
     assert result["tc"].count() == len(edges)
+
+
+def test_first_rows_of_several_relations_are_not_mistaken_for_each_other() -> None:
+    text = """a(X, min<X>) <- p(X, _). b(X, min<X>) <- q(X, _).
+              a(Y, min<V>) <- b(X, V), arc(X, Y). b(Y, min<V>) <- a(X, V), arc(X, Y)."""
+    # Each node stands there several times, so that duplicates are dropped; both relations have as many.
+    p, q = ([(x, z) for x in range(low, low + 60) for z in range(4)] for low in (0, 60))
+    found, _ = run(text, {"p": p, "q": q, "arc": [(0, 60), (60, 1), (61, 62)]}, ways=FEW)
+    assert sorted(found["a"].rows()) == [(0, 0), (1, 0), *((x, x) for x in range(2, 60)), (62, 61)]
+    assert sorted(found["b"].rows()) == [(60, 0), *((x, x) for x in range(61, 120))]

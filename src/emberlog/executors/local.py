@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from emberlog.kernels.evaluate import Choices
 
 
+MANY_ROWS = 1 << 20  # from so many rows on it pays to ask whether they are a set, in place of making one
+
+
 class LocalExecutor(Executor):
     """`session` is a Spark session for those who want frames of the results; the active one serves as well."""
 
@@ -71,10 +74,11 @@ class LocalExecutor(Executor):
     def load_table(self, given: Given, table: pa.Table) -> None:
         """Takes the rows in as a set, and tells of duplicates where they would have counted.
 
-        Many rows that nothing counts stay where they are, duplicates among them: rules make sets of what they read.
+        Many rows that nothing counts stay where they are, duplicates among them: rules make sets of what they read. So
+        do those that are a set already.
         """
         name = self.sql.table(given.name)
-        if table.num_rows > SMALL_INPUT and not given.counts and given.name not in self.wanted:
+        if table.num_rows > SMALL_INPUT and given.name not in self.wanted and self._may_stay(given, table):
             self.engine.attach(name, table)
             self.attached[given.name] = table
             return
@@ -83,6 +87,15 @@ class LocalExecutor(Executor):
         self.engine.drop(f"{name}_bag")
         if given.counts and rows < table.num_rows:
             self.warn(duplicates(given, table.num_rows - rows))
+
+    def _may_stay(self, given: Given, table: pa.Table) -> bool:
+        if not given.counts:
+            return True
+        if table.num_rows < MANY_ROWS or self.options.evaluator == "sql":
+            return False
+        from emberlog.kernels.distinct import is_known_set
+
+        return is_known_set(table, self.options.choices().workers)
 
     def _copy(self, stratum: Stratum, stats: StratumStats) -> bool:
         """A relation that only copies columns of large ones, for kernels alone, is no table: they read what it copies.

@@ -239,7 +239,8 @@ class Encoder:
         there = np.zeros(self.sizes[domain.domain], np.uint8)
         call(mark, self._once(columns[0], domain, False), there)
         found = self.dictionaries[domain.domain].decode(np.flatnonzero(there).astype(np.uint32))
-        return [self._once(found, kind, False) for kind in kinds]
+        # Not by `_once`: it knows columns by where they are, and these go; the next ones may come to be in their place.
+        return [self.column(found, kind) for kind in kinds]
 
     def _once(self, values: Values, kind: Kind, narrow: bool) -> np.ndarray[Any, Any]:
         """An encoded column; one that stands in several relations is encoded once."""
