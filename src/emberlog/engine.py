@@ -63,8 +63,8 @@ class Engine:
 
     `executor` is "spark" (the given session, the active one, or a new one on this machine) or "local" (DuckDB in this
     process, no JVM). `workers` are threads of the local executor, or cores of a new session. `limits` is a `Limits` or
-    a mapping with rounds, rows and seconds. `memory` bounds what DuckDB keeps in memory ("4GB"). `run_dir` is where
-    scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them.
+    a mapping with rounds, rows and seconds. `memory` bounds what DuckDB and the kernels keep ("4GB"). `run_dir` is
+    where scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them.
     """
 
     def __init__(
@@ -85,6 +85,10 @@ class Engine:
         _choose("nulls", nulls, ("error", "drop"))
         if workers is not None and workers < 1:
             raise UsageError(f"workers must be at least 1, not {workers}")
+        if memory is not None:
+            from emberlog.kernels.memory import bytes_of
+
+            bytes_of(memory)  # raises for what is not a size
         if checkpoint is not None:
             raise UsageError("checkpoints of running kernels are not in this version")
         self.executor = executor

@@ -137,9 +137,10 @@ def test_the_result_cannot_be_read_without_the_index_where_states_are_kept() -> 
 
 def test_a_plain_recursion_may_have_a_termination_clause() -> None:
     text = "p(X, sum<r>) :- extra(X, r).\np(Y, sum<s>) :- p(X, r), edge(X, Y), s = 0.5 * r; {max[delta r] <= 0.1}."
-    part = component(checked(text, S), "p")
-    assert part.until is not None
-    assert part.evaluation == "delta"
+    program = checked(text, S)
+    part = component(program, "p")
+    assert part.until is None and part.evaluation == "delta"
+    assert any("termination clause of `p` has no effect" in warning for warning in program.warnings)
 
 
 ENDS = [

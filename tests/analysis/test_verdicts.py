@@ -222,7 +222,7 @@ def test_conditions() -> None:
     for value, assumptions in (
         ("D = C / W", ("W > 0",)),
         ("D = C * (W - 1)", ("W > 0",)),
-        ("D = C * (1 - W)", ("W <= 0",)),
+        ("D = C * (1 - W)", ("W <= 1",)),
         ("D = C * C", ("D >= 0",)),
         ("D = C * W, W >= 0", ()),
     ):
@@ -231,6 +231,21 @@ def test_conditions() -> None:
     found = verdict(share)
     assert found.assumptions == ("0 <= W <= 1",)
     assert [obligation.bound for obligation in found.obligations] == [Bound(">=", 0), Bound("<=", 1)]
+
+
+def test_columns_that_rules_call_the_same() -> None:
+    rules = "p(Y, min<D>) <- p(X, C), weight(X, Y, W), D = C * W.\np(Y, min<D>) <- p(X, C), arc(X, Y, W), D = C / W."
+    found = verdict("p(X, min<D>) <- X = 1, D = 1.0.\n" + rules.replace("C / W", "C / to_float(W)"))
+    assert [text.partition(" ")[2] for text in found.assumptions] == [">= 0", "> 0"]
+    assert [text.partition(".")[0] for text in found.assumptions] == ["weight", "arc"]
+
+
+def test_conditions_that_leave_one_value() -> None:
+    """W = 0 would do, as a start and as a step: nobody has such data, so that the counter-example says more."""
+    rule = "p(X, min<D>) <- weight(X, _, D).\np(Y, min<D>) <- p(X, C), weight(X, Y, W), {}."
+    assert verdict(rule.format("D = max(C, W) - min(C, W)")).status == "refuted"
+    opposite = "\np(Y, min<D>) <- p(X, C), weight(X, Y, W), D = -(C / W)."
+    assert verdict(rule.format("D = C / W") + opposite).status == "refuted"
 
 
 def test_several_recursive_values() -> None:

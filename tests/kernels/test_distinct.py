@@ -32,6 +32,11 @@ def test_what_is_not_easy_to_tell_is_not_told(columns: dict[str, list[object]]) 
     assert not is_known_set(pa.table(columns))
 
 
+@pytest.mark.parametrize("values", [[2**63, 2**63 + 1], [0, 2**64 - 1]])
+def test_nor_is_what_64_bits_with_a_sign_do_not_hold(values: list[int]) -> None:
+    assert not is_known_set(pa.table({"x": pa.array(values, pa.uint64())}))
+
+
 @pytest.mark.parametrize(("extra", "warned"), [([], 0), [[(0, 1)], 1]])
 def test_edges_count_once_either_way(extra: list[tuple[int, int]], warned: int) -> None:
     edges = [(i, j) for i in range(300) for j in range(i + 1, i + 200)] + extra

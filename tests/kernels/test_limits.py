@@ -1,4 +1,4 @@
-"""Limits, progress and Ctrl-C while loops run."""
+"""Limits, memory, progress and Ctrl-C while loops run; options that are none."""
 
 from __future__ import annotations
 
@@ -148,3 +148,56 @@ def test_workers_are_gone_afterwards() -> None:
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= before
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("memory", "way"),
+    [
+        ("60MB", "512 pivots at a time (tc: 1), dense tables, 3 workers"),
+        ("40MB", "512 pivots at a time (tc: 1), dense tables, 2 workers, 1 fewer for want of memory"),
+        ("4MB", "pivot by pivot (tc: 1), dense tables, 3 workers"),
+    ],
+)
+def test_fewer_pivots_go_at_once_where_memory_is_short(memory: str, way: str) -> None:
+    with engine(3, memory=memory) as made:
+        # Everybody reaches the same few: masks pay.
+        made.register("arc", [(i, 60_000 + j) for i in range(5000) for j in range(2)] + [(60_001, 120_000)])
+        result = made.run(TC, evaluator="kernel")
+        assert result.stats[-1].how == way
+        assert len(result["tc"]) == 15_001
+
+
+def test_finished_rows_go_to_disk_where_memory_is_short() -> None:
+    with engine(memory="3MB") as made:
+        made.register("arc", [(i, i + 1) for i in range(60_000) if i % 40])
+        result = made.run(TC, evaluator="kernel", storage="hash")
+        assert "of rows on disk" in result.stats[-1].how
+        assert result["tc"].to_arrow().num_rows == result["tc"].count() == 1500 * 780
+
+
+@pytest.mark.parametrize("text", ["lots", "0", "-1GB", "1.2.3MB", "4 potatoes", ""])
+def test_memory_is_a_size(text: str) -> None:
+    with pytest.raises(emberlog.UsageError, match="memory is a size such as 4GB"):
+        engine(memory=text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"storage": "tree"}, "storage is one of auto, hash, rows, loops, not 'tree'"),
+        ({"decompose": "no"}, "decompose is one of True, False, not 'no'"),
+        ({"workers": 2}, "there is no option `workers`"),
+        ({"partition": 0}, "partition gives an argument for each predicate, not 0"),
+        ({"partition": {"ct": 0}}, "partition: there is no `ct`"),
+        ({"partition": {"tc": 2}}, "partition: `tc` has 2 arguments, counted from 0, and none is 2"),
+        ({"partition": {"tc": "X"}}, "and none is 'X'"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with emberlog.Engine(executor="local", workers=1) as engine:
+        engine.register("arc", [(1, 2)])
+        with pytest.raises(emberlog.UsageError, match=message):
+            engine.run("tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y).", **options)

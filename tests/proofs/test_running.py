@@ -98,8 +98,18 @@ def test_an_aggregate_moves_into_the_recursion(engine: emberlog.Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    "goals", ["from(X), path(X, Y, D)", "path(X, Y, D), from(X), !from(Y)", "path(X, Y, D), X < 2"]
+)
+def test_it_moves_below_other_goals(engine: emberlog.Engine, goals: str) -> None:
+    text = stratified(more="from(1).\n").replace("<- path(X, Y, D).", f"<- {goals}.")
+    assert sorted(engine.run(text)["best"].rows())[-2:] == [(1, 2, 3), (1, 3, 8)]
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        stratified().replace("<- path(X, Y, D).", "<- path(X, Y, D), path(Y, X, _)."),  # for two reasons
+        stratified().replace("<- path(X, Y, D).", "<- path(X, Y, D), !arc(X, Y, D)."),
         stratified(more=".output path"),  # it is asked for
         stratified(more="long(X, Y) <- path(X, Y, D), D > 6."),  # somebody else reads it
         stratified(more="?- path(1, Y, D)."),

@@ -117,12 +117,19 @@ def _analyse(
         raise ProgramError(_in_order(mistakes.found))
 
     signatures = make_signatures(scope, columns, layout, whole, aggregates)
+    ends = [end for end in normal.ends if end.predicate in iterated.indexed]
+    idle = [
+        f"the termination clause of `{end.predicate}` has no effect: without an iteration index a recursion goes on to "
+        "its fixpoint"
+        for end in normal.ends
+        if end not in ends
+    ]
     components = tuple(
-        _component(part, rules, signatures, rows, end_of(part.predicates, normal.ends), iterated.indexed, naive)
+        _component(part, rules, signatures, rows, end_of(part.predicates, ends), iterated.indexed, naive)
         for part in whole_parts
     )
     directives = tuple(item for item in program.items if isinstance(item, Directive))
-    return CheckedProgram(signatures, rows, components, directives, goals, scope.warnings)
+    return CheckedProgram(signatures, rows, components, directives, goals, (*scope.warnings, *idle))
 
 
 def _elaborated(

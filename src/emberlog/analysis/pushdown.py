@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Filter, Match
+from emberlog.analysis.program import Absent, CheckedProgram, Component, CoreRule, Filter, Match, atoms
 from emberlog.analysis.terms import literal_terms, names, term_variables
 from emberlog.analysis.verdicts import examine
 from emberlog.syntax.nodes import Aggregate, Variable
@@ -64,18 +64,21 @@ def _moves(program: CheckedProgram, component: Component, wanted: Collection[str
 
 def _read(rule: CoreRule, inner: str) -> _Move | None:
     """The extremum that a rule takes of a column of `inner`, if that is all it does with this column."""
-    if len(rule.aggregates) != 1 or rule.limit is not None or not isinstance(rule.body[0], Match):
+    read = [literal for literal in rule.body if isinstance(literal, Match) and literal.predicate == inner]
+    if len(rule.aggregates) != 1 or rule.limit is not None or len(read) != 1:
         return None
-    (_, aggregate), atom = rule.aggregates[0], rule.body[0]
+    (_, aggregate), atom = rule.aggregates[0], read[0]
     value = aggregate.arguments[0]
-    if aggregate.function not in ("min", "max") or atom.predicate != inner or not isinstance(value, Variable):
+    if aggregate.function not in ("min", "max") or not isinstance(value, Variable):
         return None
+    rest = tuple(literal for literal in rule.body if literal is not atom)
     others = [argument for argument in rule.arguments if argument is not aggregate]
-    others += [term for literal in rule.body[1:] for term in literal_terms(literal)]
+    others += [term for literal in rest for term in literal_terms(literal)]
     plain = all(isinstance(argument, Variable) for argument in atom.arguments)
     once = sum(v.name == value.name for argument in atom.arguments for v in term_variables(argument)) == 1
-    only = all(isinstance(literal, Filter) for literal in rule.body[1:]) and value.name not in names(others)
-    if not (plain and once and only):
+    simple = all(isinstance(literal, Match | Absent | Filter) for literal in rest)
+    elsewhere = value.name in names(others) or any(other.predicate == inner for other in atoms(rest))
+    if not (plain and once and simple) or elsewhere:
         return None
     position = next(i for i, argument in enumerate(atom.arguments) if argument == value)
     return _Move(inner, position, aggregate, rule.predicate)

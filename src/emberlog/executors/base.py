@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 Placement = Literal["auto", "local", "spark"]
 
 
-CHOICES = {"storage": ("auto", "hash", "rows", "loops"), "join": ("auto", "broadcast", "shuffle")}
+CHOICES: dict[str, tuple[object, ...]] = {
+    "storage": ("auto", "hash", "rows", "loops"),
+    "join": ("auto", "broadcast", "shuffle"),
+    "decompose": (True, False),
+    "exchange": (True, False),
+    "ordered": (True, False),
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,21 @@ class Variants:
                 raise UsageError(f"there is no option `{name}`", fix=hint or f"options are {', '.join(sorted(known))}")
             allowed = CHOICES.get(name)
             if allowed is not None and value not in allowed:
-                raise UsageError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+                raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
         return Variants(**options)
+
+    def check(self, signatures: Mapping[str, Signature]) -> None:
+        """Raises where `partition` is not of arguments that a program has."""
+        if self.partition is None:
+            return
+        if not isinstance(self.partition, Mapping):
+            raise UsageError(f"partition gives an argument for each predicate, not {self.partition!r}", fix='{"tc": 0}')
+        for name, spot in self.partition.items():
+            if name not in signatures:
+                raise UsageError(f"partition: there is no `{name}`", fix=did_you_mean(name, signatures))
+            arity = len(signatures[name].columns)
+            if not isinstance(spot, int) or not 0 <= spot < arity:
+                raise UsageError(f"partition: `{name}` has {arity} arguments, counted from 0, and none is {spot!r}")
 
 
 @dataclass(frozen=True)
@@ -122,6 +141,7 @@ class Executor(ABC):
     sql: SqlEvaluator
 
     def __init__(self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path) -> None:
+        options.variants.check(program.signatures)
         self.program = program
         self.plan = plan
         self.options = options

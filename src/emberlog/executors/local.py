@@ -55,7 +55,7 @@ class LocalExecutor(Executor):
     ) -> None:
         super().__init__(program, plan, options, scratch)
         self.session = session
-        self.engine = DuckEngine(scratch, threads=options.workers, memory=options.memory)
+        self.engine = DuckEngine(scratch, threads=options.workers, memory=_kib(options.memory))
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
         self.loaded: set[str] = set()  # those of them that are tables too
@@ -287,6 +287,13 @@ class LocalExecutor(Executor):
 def scanned(stratum: Stratum) -> Counter[str]:
     """How often the plans of a stratum read each relation."""
     return Counter(scan.relation for relation in stratum.relations for plan in plans(relation) for scan in scans(plan))
+
+
+def _kib(memory: str | None) -> str | None:
+    """A size as DuckDB reads it."""
+    from emberlog.kernels.memory import bytes_of
+
+    return None if memory is None else f"{max(bytes_of(memory) // 1024, 1)}KiB"
 
 
 def _less(one: int | None, other: int) -> int:

@@ -17,7 +17,7 @@ from emberlog.types import NUMBER
 def is_known_set(table: pa.Table, workers: int = 1) -> bool:
     """True where no row stands twice. False may also mean that it is not easy to tell: more than two columns, other
     values than integers, integers that lie far apart."""
-    if not 1 <= table.num_columns <= 2 or not all(pa.types.is_integer(field.type) for field in table.schema):
+    if not 1 <= table.num_columns <= 2 or not all(_is_in_64_bits(field.type) for field in table.schema):
         return False
     if table.num_rows == 0:
         return True
@@ -28,6 +28,11 @@ def is_known_set(table: pa.Table, workers: int = 1) -> bool:
     items = columns[1] if len(columns) == 2 else np.zeros(len(columns[0]), np.uint32)
     offsets, (sorted_items,) = by_key(columns[0], found[0].size, [items], workers)
     return not call(repeats, offsets, sorted_items, np.zeros(found[-1].size if len(columns) == 2 else 1, np.uint32))
+
+
+def _is_in_64_bits(type: pa.DataType) -> bool:
+    """Are these integers that 64 bits with a sign hold?"""
+    return bool(pa.types.is_integer(type) and type != pa.uint64())
 
 
 @jit

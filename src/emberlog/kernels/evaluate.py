@@ -147,7 +147,7 @@ def evaluate_loops(
     apart = peers is not None and peers.size > 1
 
     def made(masks: bool) -> Prepared:
-        found = prepare(
+        return prepare(
             program,
             chosen,
             encoder,
@@ -161,19 +161,31 @@ def evaluate_loops(
             partition=choices.partition,
             masks=masks,
         )
-        threads = choices.workers if any(chosen.values()) or choices.exchange else 1
-        memory.check(found.bytes + threads * State.needs(found), "tables and indexes")
-        return found
 
     prepared = made(masks=True)
+    if prepared.masked and prepared.bytes + State.needs(prepared) > memory.budget:
+        prepared = made(masks=False)
+    fitting = _with_room(prepared, choices, memory)
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
     if any(chosen.values()):
         try:
-            return _by_pivots(prepared, encoder, exits, choices, watch, memory)
+            return _by_pivots(prepared, encoder, exits, fitting, watch, memory)
         except Sparse:
-            return _by_pivots(made(masks=False), encoder, exits, choices, watch, memory)
-    return _by_rounds(prepared, encoder, exits, choices, watch, memory, peers)
+            prepared = made(masks=False)
+            return _by_pivots(prepared, encoder, exits, _with_room(prepared, choices, memory), watch, memory)
+    return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
+
+
+def _with_room(prepared: Prepared, choices: Choices, memory: Memory) -> Choices:
+    """The choices with as many workers as there is room for their tables; raises where there is for none."""
+    each = State.needs(prepared)
+    memory.check(prepared.bytes + each, "tables and indexes")
+    if not choices.exchange and not any(prepared.pivots.values()):
+        return choices
+    room = (memory.budget - prepared.bytes) // max(each, 1)
+    memory.dismissed = max(choices.workers - room, 0)
+    return replaced(choices, workers=min(choices.workers, room))
 
 
 def divided(found: Pivots, program: KernelProgram, partition: Mapping[str, int] | None) -> Pivots:
@@ -284,10 +296,10 @@ def _by_rounds(
         how = f"rounds with an exchange, {_storages(prepared)}, {peers.size} workers"
     elif choices.exchange and choices.workers > 1 and linear:
         done = run_together(prepared, exits, choices.workers, watch)
-        how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}"
+        how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}{memory.told}"
     else:
         done = run_alone(prepared, exits, watch, memory)
-        how = f"rounds, {_storages(prepared)}, one worker"
+        how = f"rounds, {_storages(prepared)}, one worker{memory.told}"
     return Evaluated(
         encoder,
         done.counts(),

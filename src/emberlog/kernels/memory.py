@@ -20,8 +20,8 @@ def bytes_of(text: str | None) -> int:
     """A size such as `4GB`; of what is free, a share, when there is none."""
     if text is None:
         return int(SHARE * free_memory())
-    found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?i?)b?\s*", text.lower())
-    if found is None:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text.lower())
+    if found is None or not float(found.group(1)):
         raise UsageError(f"memory is a size such as 4GB, not {text!r}")
     return int(float(found.group(1)) * UNITS[found.group(2)])
 
@@ -43,6 +43,7 @@ class Memory:
         self.folder = folder
         self.kept = 0
         self.spilled = 0
+        self.dismissed = 0  # workers that there was no room for
         self._files = 0
         self._lock = Lock()
 
@@ -69,7 +70,8 @@ class Memory:
 
     @property
     def told(self) -> str:
-        return f", {_size(self.spilled)} of rows on disk" if self.spilled else ""
+        fewer = f", {self.dismissed} fewer for want of memory" if self.dismissed else ""
+        return fewer + (f", {_size(self.spilled)} of rows on disk" if self.spilled else "")
 
 
 def _size(count: int) -> str:

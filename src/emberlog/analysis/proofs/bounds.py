@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TypeAlias
 
 from emberlog.analysis.program import Bound
@@ -23,7 +24,7 @@ TO_ONE: Bounds = (Bound("<=", 1),)
 SHARE: Bounds = (Bound(">=", 0), Bound("<=", 1))
 
 # What a proof tries to assume of one column, the weakest first, and of several columns at once.
-FAMILY: tuple[Bounds, ...] = (NOT_ZERO, NOT_NEGATIVE, NOT_POSITIVE, POSITIVE, NEGATIVE, FROM_ONE, TO_ONE, SHARE)
+FAMILY: tuple[Bounds, ...] = (NOT_ZERO, NOT_NEGATIVE, TO_ONE, NOT_POSITIVE, POSITIVE, NEGATIVE, FROM_ONE, SHARE)
 MIXED: tuple[tuple[Bounds, Bounds], ...] = (
     (NOT_NEGATIVE, NOT_POSITIVE),
     (NOT_POSITIVE, NOT_NEGATIVE),
@@ -99,6 +100,19 @@ def merged(needs: Iterable[Needs]) -> dict[Origin, Bounds]:
             before = found.get(origin, ())
             found[origin] = before + tuple(bound for bound in bounds if bound not in before)
     return {origin: _strongest(bounds) for origin, bounds in found.items()}
+
+
+def leaves_room(needs: Needs) -> bool:
+    """Is there more than one value that each column may have?"""
+    return all(_lowest(bounds) < _highest(bounds) for bounds in needs.values())
+
+
+def _lowest(bounds: Bounds) -> float:
+    return max((bound.value for bound in bounds if bound.operator in (">", ">=")), default=-inf)
+
+
+def _highest(bounds: Bounds) -> float:
+    return min((bound.value for bound in bounds if bound.operator in ("<", "<=")), default=inf)
 
 
 def _strongest(bounds: Bounds) -> Bounds:

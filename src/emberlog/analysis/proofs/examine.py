@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from emberlog.analysis.program import Bind, CoreRule, Obligation, Verdict
-from emberlog.analysis.proofs.bounds import NOT_NEGATIVE, NOT_ZERO, Needs, merged, show_bounds
+from emberlog.analysis.proofs.bounds import NOT_NEGATIVE, NOT_ZERO, Needs, leaves_room, merged, show_bounds
 from emberlog.analysis.proofs.ends import terminates
 from emberlog.analysis.proofs.properties import Invariant, Kind, Property, uses
 from emberlog.analysis.proofs.prover import Answer, Prover, ask, combines
@@ -42,7 +43,7 @@ class _Finding:
     refuted: list[tuple[str, Witness]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     needs: list[Needs] = field(default_factory=list)
-    divides: dict[str, None] = field(default_factory=dict)
+    divides: dict[Origin | str, None] = field(default_factory=dict)  # a column, or a term as it is shown
     tested: bool = False  # the value is compared with a bound
     gated: bool = False  # a rule asks only whether a row is there, not for its value
 
@@ -106,16 +107,27 @@ class Examiner:
             finding.tested = True
             if not query.picks:
                 kept = self.prover.keeps(Origin("value", predicate, self.setting.spots[predicate][0]), NOT_NEGATIVE)
-                if kept is None:
+                if kept is None or not self._agrees(kept):
                     self._shrinks(query, finding)
                     return
                 finding.needs.append(kept)
         answer, needs = self.prover.prove(query, _among(query))
+        if answer.status == "holds" and not self._agrees(needs):
+            needs = merged(self._needed())
+            answer = ask(query, merged([self.prover.knowledge.of_step(step), needs]))
         if answer.status == "holds":
             finding.needs.append(needs)
             finding.divides.update(dict.fromkeys(self._divisors(query, needs)))
         else:
             self._fails(query, answer, finding)
+
+    def _needed(self) -> Iterator[Needs]:
+        """The conditions that were found so far, of all aggregates."""
+        return (needs for finding in self.found.values() for needs in finding.needs)
+
+    def _agrees(self, needs: Needs) -> bool:
+        """Can data worth having meet these conditions, too?"""
+        return leaves_room(merged([needs, *self._needed()]))
 
     def _doubt(self, query: Property) -> str | None:
         """Why this property is not even tried."""
@@ -182,8 +194,8 @@ class Examiner:
 
     # --- divisors ---
 
-    def _divisors(self, query: Property, needs: Needs) -> Iterator[str]:
-        """`d != 0` for what a value is divided by, where that is not known."""
+    def _divisors(self, query: Property, needs: Needs) -> Iterator[Origin | str]:
+        """What a value is divided by, where that is not known to be unlike 0."""
         step = query.step
         known = merged([self.prover.knowledge.of_step(step), needs])
         for term in query.terms():
@@ -194,7 +206,9 @@ class Examiner:
                     if any(step.origins[v.name].kind == "value" for v in variables):
                         continue
                     if variables and ask(Invariant(step, divisor, NOT_ZERO), known).status != "holds":
-                        yield f"{_stripped(divisor)} != 0"
+                        plain = _stripped(divisor)
+                        column = step.origins[plain.name] if isinstance(plain, Variable) else Origin("free")
+                        yield _shown(plain) if column.kind == "free" else column
 
     # --- verdicts ---
 
@@ -214,7 +228,10 @@ class Examiner:
         if finding.unknown:
             return replace(verdict, reason=finding.unknown[0])
         licence, theorem = self._licence(finding, function)
-        texts = _without_repeats((*self._assumptions(needs), *finding.divides))
+        names = self._named((*needs, *(each for each in finding.divides if isinstance(each, Origin))))
+        divisors = (names[each] if isinstance(each, Origin) else each for each in finding.divides)
+        shown = (show_bounds(names[origin], bounds) for origin, bounds in needs.items())
+        texts = _without_repeats((*shown, *(f"{divisor} != 0" for divisor in divisors)))
         return replace(
             verdict,
             status="conditional" if texts else "proved",
@@ -222,7 +239,7 @@ class Examiner:
             licence=licence,
             assumptions=texts,
             reason=_REASONS[function, licence] + (f", if {' and '.join(texts)}" if texts else ""),
-            obligations=tuple(self._obligations(needs)),
+            obligations=tuple(_obligations(needs, names)),
         )
 
     def _licence(self, finding: _Finding, function: str) -> tuple[OneOf["prem", "mra", "monotone"], str]:
@@ -232,21 +249,20 @@ class Examiner:
             return "mra", _THEOREMS[function]
         return "monotone", _THEOREMS[function] if function != "sum" else "monotone sum: each contribution counts once"
 
-    def _assumptions(self, needs: Needs) -> Iterator[str]:
-        for origin, bounds in needs.items():
-            yield show_bounds(self._name(origin), bounds)
+    def _named(self, origins: Iterable[Origin]) -> dict[Origin, str]:
+        """What columns are called: like the variable of a rule, unless there is none or several are called so."""
+        short = {origin: self.names.get(origin, "_").partition("#")[0] for origin in origins}
+        often = Counter(short.values())
+        return {o: self._whole_name(o) if n.startswith("_") or often[n] > 1 else n for o, n in short.items()}
 
-    def _obligations(self, needs: Needs) -> Iterator[Obligation]:
-        for origin, bounds in needs.items():
-            for bound in bounds:
-                text = show_bounds(self._name(origin), (bound,))
-                yield Obligation(origin.relation, origin.position, bound, text)
+    def _whole_name(self, origin: Origin) -> str:
+        return f"{origin.relation}.{self.setting.signatures[origin.relation].columns[origin.position].name}"
 
-    def _name(self, origin: Origin) -> str:
-        name = self.names.get(origin, "_")
-        if name.startswith("_"):
-            return f"{origin.relation}.{self.setting.signatures[origin.relation].columns[origin.position].name}"
-        return name.partition("#")[0]
+
+def _obligations(needs: Needs, names: Mapping[Origin, str]) -> Iterator[Obligation]:
+    for origin, bounds in needs.items():
+        for bound in bounds:
+            yield Obligation(origin.relation, origin.position, bound, show_bounds(names[origin], (bound,)))
 
 
 def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:
@@ -297,8 +313,12 @@ def _spot(rule: CoreRule) -> int:
     return next((position for position, _ in rule.aggregates), len(rule.arguments) - 1)
 
 
-def _stripped(term: Term) -> str:
+def _stripped(term: Term) -> Term:
     """A divisor without the conversions that analysis put around it."""
     while isinstance(term, Call) and term.function == "to_float":
         term = term.arguments[0]
+    return term
+
+
+def _shown(term: Term) -> str:
     return show(term).replace("#", "")

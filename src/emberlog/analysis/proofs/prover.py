@@ -25,6 +25,7 @@ from emberlog.analysis.proofs.bounds import (
     Bounds,
     Knowledge,
     Needs,
+    leaves_room,
     merged,
     within,
 )
@@ -238,7 +239,7 @@ class Prover:
             if kept is None:
                 return None
             found.append(kept)
-        return merged(found)
+        return _with_room(merged(found))
 
     # --- invariants ---
 
@@ -265,7 +266,7 @@ class Prover:
                     return None
                 found.append(needs)
                 assumed.update(dict.fromkeys(inner.items()))
-        return merged(found)
+        return _with_room(merged(found))
 
     def _derivations(self, column: Origin, bounds: Bounds) -> Iterator[Invariant]:
         counts = column.kind == "value" and self.setting.spots[column.relation][1] in ("count", "countd")
@@ -303,6 +304,11 @@ class Prover:
             if needs is not None:
                 return inner, needs
         return {}, None
+
+
+def _with_room(needs: Needs) -> Needs | None:
+    """The conditions; None if they leave no choice, so that no data worth having meet them."""
+    return needs if leaves_room(needs) else None
 
 
 def _groups(targets: list[Origin]) -> Iterator[list[Origin]]:
