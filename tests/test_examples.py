@@ -261,9 +261,22 @@ def test_aggregates_in_recursion_by_each_evaluator(example: Example, evaluator: 
         run_and_compare(example, engine, evaluator=evaluator, naive=naive)
 
 
+# A round of SQL is half a second of jobs on Spark: one program of each kind of evaluation runs always.
+ROUNDS = ("powerlog/sssp.dl", "powerlog/pagerank.dl", "powerlog/commnet.dl")
+ON_SPARK = [
+    pytest.param(
+        example,
+        evaluator,
+        id=f"{evaluator}-{example.path}",
+        marks=() if evaluator == "kernel" or example.path in ROUNDS else pytest.mark.slow,
+    )
+    for example in POWERLOG
+    for evaluator in ("sql", "kernel")
+]
+
+
 @pytest.mark.spark
-@of_powerlog
-@pytest.mark.parametrize("evaluator", ["sql", "kernel"])
+@pytest.mark.parametrize(("example", "evaluator"), ON_SPARK)
 def test_aggregates_in_recursion_on_spark(example: Example, evaluator: str, spark: Any) -> None:
     with emberlog.Engine(spark=spark, executor="spark") as engine:
         run_and_compare(example, engine, evaluator=evaluator, placement="spark")
