@@ -87,10 +87,24 @@ def test_imports_point_one_way(part: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_import_emberlog_loads_nothing_heavy() -> None:
-    code = f"import sys, emberlog; print(*sorted({set(HEAVY)!r} & set(sys.modules)))"
+def loaded(code: str, modules: set[str]) -> list[str]:
+    """Those of the modules that a process has loaded after some code."""
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    code = f"import sys, emberlog\n{code}\nprint(*sorted({modules!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout.split() == []
+    return done.stdout.split()
+
+
+def test_import_emberlog_loads_nothing_heavy() -> None:
+    assert loaded("", set(HEAVY)) == []
+
+
+def test_small_work_loads_no_compiler() -> None:
+    code = """
+with emberlog.Engine(executor="local", memory="1GB") as engine:
+    engine.register("arc", [(1, 2), (2, 3)])
+    engine.run("tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), arc(Z, Y).")["tc"].rows()
+"""
+    assert loaded(code, {"numba", "pandas", "pyspark", "scipy", "zmq"}) == []

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emberlog.kernels.encode import Dictionary, Encoder, Listed, Range, Unsuited, dictionary
+from emberlog.kernels.encode import Dictionary, Encoder, Listed, Range, dictionary
 from emberlog.kernels.program import Domain, Id, KernelProgram, Static
+from emberlog.kernels.watch import Unsuited
 from emberlog.types import BOOL, DATE, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, TIMESTAMP, Type
 
 SOME = settings(max_examples=80)

@@ -13,10 +13,9 @@ import emberlog
 from emberlog.data.load import fact_table
 from emberlog.diagnostics import LimitError
 from emberlog.kernels import evaluate as module
-from emberlog.kernels.encode import Unsuited
 from emberlog.kernels.evaluate import Choices, Evaluated
 from emberlog.kernels.program import KernelProgram
-from emberlog.kernels.watch import Failed, Watch
+from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.types import Column, Type, Value
 from naive.values import Row
 from strategies import Case, difference

@@ -187,8 +187,7 @@ class LocalExecutor(Executor):
         return sum(self.count(static.name) for static in program.statics) <= SMALL_INPUT
 
     def _by_kernels(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
-        from emberlog.kernels.encode import Unsuited
-        from emberlog.kernels.watch import Failed
+        from emberlog.kernels.watch import Failed, Unsuited
 
         decision = self.pushing.decide(stratum, dict.fromkeys(stratum.names, ()), only_counts=True)
         choices = replace(self._choices(), keep=decision.keep)
@@ -291,9 +290,11 @@ def scanned(stratum: Stratum) -> Counter[str]:
 
 def _kib(memory: str | None) -> str | None:
     """A size as DuckDB reads it."""
+    if memory is None:
+        return None
     from emberlog.kernels.memory import bytes_of
 
-    return None if memory is None else f"{max(bytes_of(memory) // 1024, 1)}KiB"
+    return f"{max(bytes_of(memory) // 1024, 1)}KiB"
 
 
 def _less(one: int | None, other: int) -> int:

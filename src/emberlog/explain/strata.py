@@ -126,12 +126,12 @@ def _end(stratum: Stratum) -> str:
 
 def _where(executor: str, sources: Sequence[str]) -> str:
     if executor == "local":
-        return "in this process (DuckDB)"
+        return "in this process"
     if not sources:
-        return "in the driver (DuckDB): it reads nothing but facts of the program"
+        return "in the driver: it reads nothing but facts of the program"
     verb = "has" if len(sources) == 1 else "have"
     each = "" if len(sources) == 1 else " each"
-    return f"in the driver (DuckDB) if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark SQL"
+    return f"in the driver if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark"
 
 
 def _exchanges(physical: PhysicalStratum, executor: str) -> str:

@@ -18,6 +18,7 @@ from emberlog.kernels.cache import call
 from emberlog.kernels.crew import mapped
 from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
 from emberlog.kernels.runtime import mark
+from emberlog.kernels.watch import Unsuited
 from emberlog.types import INT64_MAX, INT64_MIN, Column
 
 Values: TypeAlias = pa.Array | pa.ChunkedArray
@@ -28,10 +29,6 @@ IDS_ANYWAY = 1 << 16
 MANY = 1 << 18  # rows for which threads pay
 MOST_IDS = (1 << 31) - 2
 INT32 = np.iinfo(np.int32)
-
-
-class Unsuited(Exception):
-    """The data have something that the kernels cannot hold; the relational evaluator takes over."""
 
 
 class Dictionary(ABC):

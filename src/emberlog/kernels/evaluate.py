@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
-from emberlog.kernels.encode import Encoder, Unsuited
+from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import is_unique
 from emberlog.kernels.iterations import End, accumulate, replace
 from emberlog.kernels.linear import is_linear
@@ -25,7 +25,7 @@ from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.run import Prepared, State, prepare
-from emberlog.kernels.watch import Failed, Watch
+from emberlog.kernels.watch import Failed, Unsuited, Watch
 
 Columns = list[np.ndarray[Any, Any]]
 
@@ -299,7 +299,8 @@ def _by_rounds(
         how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}{memory.told}"
     else:
         done = run_alone(prepared, exits, watch, memory)
-        how = f"rounds, {_storages(prepared)}, one worker{memory.told}"
+        alone = "" if choices.workers == 1 else f" of {choices.workers}: there is no pivot to share out"
+        how = f"rounds, {_storages(prepared)}, one worker{alone}{memory.told}"
     return Evaluated(
         encoder,
         done.counts(),

@@ -22,11 +22,6 @@ class Index:
     rows: int
     packed: np.ndarray[Any, Any] | None = None  # two columns of 32 bits, the first one in the low half
 
-    @property
-    def bytes(self) -> int:
-        arrays = [*self.columns.values(), *(a for a in (self.offsets, self.keys, self.packed) if a is not None)]
-        return sum(array.nbytes for array in arrays)
-
 
 def pair_of(
     bound: tuple[int, ...], columns: Sequence[np.ndarray[Any, Any]], needed: set[int]

@@ -299,9 +299,10 @@ def _known(term: Term, types: Mapping[str, Type]) -> None:
                 raise _Unfit(f"a value is narrowed to {function}")
             if function not in FUNCTIONS:
                 raise _Unfit(f"it calls `{function}`")
-            if any(type_of(argument, types).wide.kind not in ("number", "float") for argument in arguments):
-                raise _Unfit(f"it computes with values that are neither numbers nor floats (`{function}`)")
             for argument in arguments:
+                type = type_of(argument, types)
+                if type.wide.kind not in ("number", "float"):
+                    raise _Unfit(f"it computes with values of type {type} (`{function}`)")
                 _known(argument, types)
         case _:
             return

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from emberlog.diagnostics import UsageError
-from emberlog.kernels.encode import Unsuited
+from emberlog.kernels.watch import Unsuited
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 SHARE = 0.6  # of the memory that is free when nobody says how much may be used

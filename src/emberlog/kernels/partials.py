@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from emberlog.diagnostics import ExecutionError
-from emberlog.kernels.evaluate import Evaluated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from emberlog.kernels.evaluate import Evaluated
 
 ROWS = "kernel_rows"  # the table that statements read
 AT_ONCE = 1 << 16
@@ -40,6 +42,8 @@ class Asked:
 
 def answer(asked: Asked, done: Evaluated, threads: int, memory: int, scratch: Path) -> Iterator[list[pa.Array]]:
     """The answer of one worker, some rows at a time; over nothing there is none. `memory` is bytes for groups."""
+    import pyarrow as pa
+
     if asked.sql is None:
         count = done.counts[asked.table]
         if count:

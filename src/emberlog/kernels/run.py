@@ -53,10 +53,6 @@ class Prepared:
         return sum(getattr(array, "nbytes", 0) for array in self.shared.values())
 
     @property
-    def narrow(self) -> bool:
-        return any(layout.narrow for layout in self.layouts.values())
-
-    @property
     def tables(self) -> dict[str, str]:
         return {table.name: f"t{i}" for i, table in enumerate(self.program.tables)}
 

@@ -12,6 +12,10 @@ class Failed(Exception):
     """An operation had no value. The relational evaluator finds out whether that counts, and tells it."""
 
 
+class Unsuited(Exception):
+    """The data have something that the kernels cannot hold. The relational evaluator takes over."""
+
+
 class Watch(Protocol):
     """What loops ask while they run. `most_rounds` is how many rounds one fixpoint may take."""
 

@@ -88,10 +88,6 @@ class Decision:
         one = len(self.keep | self.told.keys()) == 1
         return "; ".join(told if one else f"{name}: {told}" for name, told in self.told.items())
 
-    def needs_rows(self, table: str) -> bool:
-        """Does anybody have to see the rows of a relation, and not just their number?"""
-        return table in self.keep or any(p.table == table and not p.counts for p in self.partials)
-
 
 class _Needed(Exception):
     """Why rows of a relation are needed. `asked` where something was to be done in parts, and could not."""

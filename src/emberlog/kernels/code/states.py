@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.loops import Loops
-from emberlog.kernels.code.tables import key_tuple
 from emberlog.kernels.layout import TableLayout
 
 
@@ -44,16 +43,9 @@ class States(Loops):
                         self.nest(nest, env)
 
     def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
-        t, out, slot = self.tables[layout.table.name], self.out, self.out.fresh("s")
+        t, out = self.tables[layout.table.name], self.out
         assert value is not None
-        if layout.storage == "dense":
-            out.line(f"{slot} = {self.dense_slot(t, keys)}")
-        else:
-            spot = out.fresh("i")
-            out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
-            out.line(f"{slot} = np.int64({t}_h[{spot}]) - 1")
-            with out.block(f"if {slot} < 0:"):
-                self.new_slot(layout, t, slot, spot, keys)
+        slot = self.slot(layout, t, keys)
         if layout.value_kind == "float":
             with out.block(f"if {value} != {value}:"):
                 out.line("fail = 1")

@@ -27,6 +27,19 @@ class Tables(Terms):
             text = f"({text} * {self.use(f'{t}_n{i}', 'uint64', 0)} + np.uint64({key}))"
         return text
 
+    def slot(self, layout: TableLayout, t: str, keys: list[str]) -> str:
+        """The slot of a fact, which a hashed table makes if it has none."""
+        out, slot = self.out, self.out.fresh("s")
+        if layout.storage == "dense":
+            out.line(f"{slot} = {self.dense_slot(t, keys)}")
+            return slot
+        spot = out.fresh("i")
+        out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
+        out.line(f"{slot} = np.int64({t}_h[{spot}]) - 1")
+        with out.block(f"if {slot} < 0:"):
+            self.new_slot(layout, t, slot, spot, keys)
+        return slot
+
     def columns(self, layout: TableLayout, slot: str) -> dict[int, str]:
         """The stored key columns of a fact, by position; written out as lines where they are computed."""
         t, keys = self.tables[layout.table.name], layout.keys
@@ -58,15 +71,7 @@ class Tables(Terms):
     def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
         """A fact goes into its table, and waits there if it is new or better."""
         t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
-        slot = out.fresh("s")
-        if layout.storage == "dense":
-            out.line(f"{slot} = {self.dense_slot(t, keys)}")
-        else:
-            spot = out.fresh("i")
-            out.line(f"{spot} = find({t}_h, {t}_k, {key_tuple(keys)})")
-            out.line(f"{slot} = np.int64({t}_h[{spot}]) - 1")
-            with out.block(f"if {slot} < 0:"):
-                self.new_slot(layout, t, slot, spot, keys)
+        slot = self.slot(layout, t, keys)
         if fold == "set":
             if layout.storage == "dense":
                 self.put_dense(layout, t, slot)
