@@ -36,7 +36,7 @@ def kept(stratum: Stratum, plan: ProgramPlan, rows: frozenset[str], executor: st
 
 def _way(program: KernelProgram) -> str:
     if program.mode == "accumulate":
-        return "sums accumulate and hand on their changes (MRA)"
+        return "sums accumulate: they gather where all groups are there from the start, else hand on changes (MRA)"
     if program.mode == "replace":
         return "each round computes a new state from the last one"
     found = {name: spots for name, spots in pivots(program).items() if spots}

@@ -15,13 +15,13 @@ from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import is_unique
-from emberlog.kernels.iterations import End, accumulate, replace
+from emberlog.kernels.iterations import End, accumulate, gather, replace
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
 from emberlog.kernels.memory import Memory, bytes_of
 from emberlog.kernels.pivoted import PivotRun
 from emberlog.kernels.pivots import Pivots, pivots
-from emberlog.kernels.program import KernelProgram
+from emberlog.kernels.program import Id, KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.run import Prepared, State, prepare
@@ -160,6 +160,7 @@ def evaluate_loops(
             narrow_values=narrow,
             partition=choices.partition,
             masks=masks,
+            there=_groups(program, encoder, exits) if choices.storage == "auto" and not apart else None,
         )
 
     prepared = made(masks=True)
@@ -319,12 +320,17 @@ def _iterated(
     end: End | None,
     watch: Watch,
 ) -> Evaluated:
-    accumulates = prepared.program.mode == "accumulate"
-    done = (accumulate if accumulates else replace)(prepared, constants, starts, end, watch)
+    if prepared.gathered:
+        way, how = gather, "sums gather what others give them (MRA)"
+    elif prepared.program.mode == "accumulate":
+        way, how = accumulate, "changes of sums are handed on (MRA)"
+    else:
+        way, how = replace, "each round replaces the state"
+    done = way(prepared, constants, starts, end, watch)
     return Evaluated(
         encoder,
         done.counts(),
-        "changes of sums are handed on (MRA)" if accumulates else "each round replaces the state",
+        how,
         derivations=done.derivations,
         residual=done.residual,
         converged=done.converged,
@@ -332,10 +338,23 @@ def _iterated(
     )
 
 
+def _groups(program: KernelProgram, encoder: Encoder, constants: Mapping[str, Columns]) -> Any:
+    """A flag for each group of an iteration's sum that is there from the start; None for other programs."""
+    keys = [key for table in program.tables for key in table.keys]
+    kind = program.tables[0].kinds[keys[0]] if len(keys) == 1 else None
+    if program.mode != "accumulate" or not isinstance(kind, Id):
+        return None
+    there = np.zeros(encoder.sizes[kind.domain], np.uint8)
+    there[constants[program.tables[0].name][keys[0]]] = 1
+    return there
+
+
 def _within(start: Columns, constants: Columns, keys: Sequence[int]) -> bool:
     """Is every group of the start among those of the constants?"""
     if not len(start[0]) or not len(constants[0]):
         return not len(start[0])
+    if all(np.array_equal(start[key], constants[key]) for key in keys):
+        return True
     ours, theirs = np.zeros(len(start[0]), np.int64), np.zeros(len(constants[0]), np.int64)
     slots = 1
     for key in keys:

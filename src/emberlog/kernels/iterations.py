@@ -3,7 +3,8 @@
 Where a proof allows it, sums accumulate (MRA): a group's value is what came so far, beside it is what has come and not
 been handed on. The first change is what the first round would change of the start. Taking up a group adds its change
 to its value and hands multiples of it on, in whatever order: those first that bring most (`sums`). The end is reached
-when what waits is below the bound.
+when what waits is below the bound. Where all groups are there from the start, and give the same to all that they
+give to, they gather in place of handing on (`gathers`): sweeps over all groups, until one changes little.
 
 Other iterations replace their state: a round computes all groups from those of the last one.
 """
@@ -50,7 +51,7 @@ class Iterated:
 
     def columns(self, name: str) -> list[np.ndarray[Any, Any]]:
         prepared = self.state.prepared
-        if prepared.program.mode == "accumulate":
+        if prepared.program.mode == "accumulate" and not prepared.gathered:
             return self.state.columns(name)
         t, layout = prepared.tables[name], prepared.layouts[name]
         slots = np.flatnonzero(
@@ -140,6 +141,36 @@ def _pending(state: State) -> _Pending:
         found.handed += handed
         found.work += work
     return found
+
+
+def gather(
+    prepared: Prepared, constants: Mapping[str, Arrays], starts: Mapping[str, Arrays], end: End | None, watch: Watch
+) -> Iterated:
+    """Sums that read what they get, in sweeps."""
+    state = State(prepared)
+    ((name, t),) = prepared.tables.items()
+    arrays, layout = state.arrays, prepared.layouts[name]
+    key, value = layout.keys[0], layout.table.value
+    assert value is not None
+    for part, columns in (("base", constants[name]), ("val", starts[name])):
+        slots = arrays[f"{t}_{part}"].size
+        arrays[f"{t}_{part}"] = np.bincount(columns[key], columns[value], slots).astype(np.float64, copy=False)
+    arrays[f"{t}_seen"][constants[name][key]] = 1
+    facts = int(arrays[f"{t}_seen"].sum())
+    derivations, moved = 0, np.zeros(3)
+    state.call(begin=1, moved=moved)
+    while True:
+        state.call(begin=0, moved=moved)
+        derivations += state.figure("work")
+        if state.figure("fail"):
+            watch.failed(state.figure("fail"))
+        total, largest, changed = moved
+        watch.rounds([int(changed)], facts)
+        residual = float(largest if end is not None and end.function == "max" else total)
+        if changed == 0:
+            return Iterated(state, derivations, residual if end is not None else None, False)
+        if end is not None and end.reached(residual):
+            return Iterated(state, derivations, residual, True)
 
 
 def replace(

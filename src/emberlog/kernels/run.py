@@ -11,6 +11,7 @@ import numpy as np
 from emberlog.kernels.cache import call, compiled
 from emberlog.kernels.code import loops
 from emberlog.kernels.code.buckets import RING, Buckets, is_bucketed
+from emberlog.kernels.code.gathers import Gathers, turned
 from emberlog.kernels.code.masks import WORDS, Masks, is_maskable
 from emberlog.kernels.code.source import Source
 from emberlog.kernels.code.states import States
@@ -20,10 +21,10 @@ from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.indexes import build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
-from emberlog.kernels.nests import Nest, index_orders, nests, probes
+from emberlog.kernels.nests import Nest, Probe, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Id, KernelProgram, Let
-from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
+from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed, within
 from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
@@ -46,6 +47,7 @@ class Prepared:
     sizes: Mapping[int, int]
     width: float | None = None  # how far values that are taken up together may lie apart; None: no order
     masked: bool = False  # many pivots at once
+    gathered: bool = False  # sums read what they get
 
     @property
     def bytes(self) -> int:
@@ -69,10 +71,16 @@ def prepare(
     narrow_values: bool = False,
     partition: Mapping[str, int] | None = None,
     masks: bool = True,
+    there: np.ndarray[Any, Any] | None = None,
 ) -> Prepared:
-    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one."""
+    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one. With `there`, a flag for each
+    group that a sum of an iteration has from the start, sums gather if they can."""
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
+    back = None if there is None else turned(program, made, planned)
+    if back is not None and not _lead_to(back, statics, there):
+        back = None
+    planned = back or planned
     narrow = frozenset((n, i) for n, cs in statics.items() for i, c in enumerate(cs) if c.dtype == np.int32)
     orders = index_orders(planned)
     sparse = frozenset(
@@ -81,7 +89,7 @@ def prepare(
     reading = {key: _needed(key, planned) for key in orders}
     pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, statics[n], spots)) is not None}
     width = bucket_width(program, statics, encoder.sizes) if ordered else None
-    writing = _writer(program, pivots, made, planned, width is not None, masks)
+    writing = Gathers if back is not None else _writer(program, pivots, made, planned, width is not None, masks)
     if narrow_values and writing is Buckets:
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
     writer = writing(program, pivots, planned, made, narrow, sparse, pairs)
@@ -108,8 +116,17 @@ def prepare(
             if domain is not None:
                 shared[f"t{i}_n{spot}"] = np.uint64(encoder.sizes[domain])
         shared[f"t{i}_worst"] = worst(layout)
-    masked = writing is Masks
-    return Prepared(program, pivots, made, source, compiled(source), shared, encoder.sizes, width, masked)
+    function, sizes = compiled(source), encoder.sizes
+    return Prepared(
+        program, pivots, made, source, function, shared, sizes, width, writing is Masks, gathered=writing is Gathers
+    )
+
+
+def _lead_to(back: tuple[Nest, ...], statics: Mapping[str, Arrays], there: Any) -> bool:
+    """Do all rows lead to groups that are there? Else some come to be while the others are summed up."""
+    ends = [nest.steps[-1] for nest in back]
+    columns = [statics[probe.relation][probe.bound[0]] for probe in ends if isinstance(probe, Probe)]
+    return bool(there.all()) or all(call(within, column, there) for column in columns)
 
 
 def _needed(key: Key, planned: tuple[Nest, ...]) -> set[int]:
@@ -215,6 +232,11 @@ class State:
             slots *= self.prepared.sizes[domain]
         slots = slots if dense else FIRST_SLOTS
         arrays = self.arrays
+        if self.prepared.gathered:
+            arrays[f"{t}_seen"] = np.zeros(slots, np.uint8)
+            gives = (f"g{number}" for number in range(len(self.prepared.program.rules)))
+            arrays.update((f"{t}_{name}", np.zeros(slots)) for name in ("val", "base", *gives))
+            return
         if dense:
             arrays[f"{t}_log"] = np.empty(slots + 1, np.uint32)
         else:

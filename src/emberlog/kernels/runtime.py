@@ -273,6 +273,15 @@ def outgoing(waiting: Any, following: Any, seen: Any, rank: Any, size: Any, own:
 
 
 @jit
+def within(ids: Any, there: Any) -> Any:
+    """Does every id have a flag?"""
+    for row in range(ids.size):  # noqa: SIM110 - Numba knows loops
+        if there[ids[row]] == 0:
+            return False
+    return True
+
+
+@jit
 def pending(val: Any, waits: Any, seen: Any, cost: Any, need: Any, tolerance: Any) -> Any:
     """What sums have to hand on: the sum and the largest of all changes, how many groups are new, how many wait, and
     of those that wait and are not new what others would get of them and how many derivations that would take."""
