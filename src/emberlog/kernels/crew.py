@@ -19,20 +19,27 @@ def mapped(work: Callable[[Item], Found], items: Sequence[Item], workers: int) -
         return list(pool.map(work, items))
 
 
-def share(items: Sequence[Item], workers: int, work: Callable[[Item], None], look: Callable[[], None]) -> None:
+def share(
+    items: Sequence[Item],
+    workers: int,
+    work: Callable[[Item], None],
+    look: Callable[[], None],
+    stop: Event | None = None,
+) -> None:
     """Does `work` on every item, each worker taking the next one when it is done with its last.
 
-    `look` is called between items, or a few times a second; what it raises, and Ctrl-C, stops the others soon.
+    `look` is called between items, or a few times a second; what it raises, and Ctrl-C, stops the others after their
+    item, and sets `stop` for those that look at it meanwhile.
     """
     if workers == 1:
         for item in items:
             work(item)
             look()
         return
-    waiting, lock, stop = list(reversed(items)), Lock(), Event()
+    waiting, lock, over = list(reversed(items)), Lock(), stop or Event()
 
     def worker() -> None:
-        while not stop.is_set():
+        while not over.is_set():
             with lock:
                 if not waiting:
                     return
@@ -48,5 +55,5 @@ def share(items: Sequence[Item], workers: int, work: Callable[[Item], None], loo
                     one.result()
                 look()
         except BaseException:
-            stop.set()
+            over.set()
             raise

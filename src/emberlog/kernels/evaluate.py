@@ -19,12 +19,12 @@ from emberlog.kernels.iterations import End, accumulate, gather, replace
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
 from emberlog.kernels.memory import Memory, bytes_of
-from emberlog.kernels.pivoted import PivotRun
+from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
 from emberlog.kernels.pivots import Pivots, pivots
 from emberlog.kernels.program import Id, KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
-from emberlog.kernels.run import Prepared, State, prepare
+from emberlog.kernels.run import Indexes, Prepared, State, prepare
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 
 Columns = list[np.ndarray[Any, Any]]
@@ -145,6 +145,7 @@ def evaluate_loops(
 ) -> Evaluated:
     """By loops over facts; `narrow` tries integers in 32 bits."""
     apart = peers is not None and peers.size > 1
+    indexes: Indexes = {}
 
     def made(masks: bool) -> Prepared:
         return prepare(
@@ -160,6 +161,7 @@ def evaluate_loops(
             narrow_values=narrow,
             partition=choices.partition,
             masks=masks,
+            indexes=indexes,
             there=_groups(program, encoder, exits) if choices.storage == "auto" and not apart else None,
         )
 
@@ -170,11 +172,12 @@ def evaluate_loops(
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
     if any(chosen.values()):
+        grouped = grouped_exits(prepared, exits, choices.part)
         try:
-            return _by_pivots(prepared, encoder, exits, fitting, watch, memory)
+            return _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
         except Sparse:
             prepared = made(masks=False)
-            return _by_pivots(prepared, encoder, exits, _with_room(prepared, choices, memory), watch, memory)
+            return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
     return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
 
 
@@ -265,13 +268,13 @@ def _is_valued(composed: Composed, name: str) -> bool:
 
 
 def _by_pivots(
-    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], choices: Choices, watch: Watch, memory: Memory
+    prepared: Prepared, encoder: Encoder, grouped: Grouped, choices: Choices, watch: Watch, memory: Memory
 ) -> Evaluated:
     keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
     many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
     kind = MaskedRun if prepared.masked else PivotRun
-    result = kind(prepared, exits, choices.workers, keep, watch, memory, choices.part).run()
+    result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
     how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
 

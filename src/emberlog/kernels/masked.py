@@ -42,7 +42,6 @@ class MaskedRun(ByPivots):
         self.blocks: dict[str, list[Block]] = {name: [] for name in self.prepared.tables}
         self.counts = dict.fromkeys(self.prepared.tables, 0)
         self.slots = 0  # that had facts, over all blocks
-        self.sample: int | None = None  # the block that tells whether masks pay
         self.derivations = 0
         self.rounds = 0
         self._states: list[State] = []
@@ -50,8 +49,9 @@ class MaskedRun(ByPivots):
     def run(self) -> MaskedRun:
         firsts = list(range(0, self.number, BLOCK))
         if len(firsts) >= SAMPLED:
-            self.sample = firsts.pop(len(firsts) // 2)
-            firsts.insert(0, self.sample)
+            self._block(firsts.pop(len(firsts) // 2))
+            if sum(self.counts.values()) < FULL * self.slots:
+                raise Sparse
         share(
             firsts,
             min(self.workers, max(len(firsts), 1)),
@@ -84,8 +84,6 @@ class MaskedRun(ByPivots):
             self.derivations += state.figure("work")
             self.rounds = max(self.rounds, state.figure("rounds"))
             self._states.append(state)
-            if first == self.sample and sum(self.counts.values()) < FULL * self.slots:
-                raise Sparse
 
     def columns(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
         """The rows of a table, piece by piece."""

@@ -1,20 +1,22 @@
 """Evaluation pivot by pivot: many small fixpoints that never meet, shared out among threads.
 
-Each worker has tables for one pivot at a time; what it finds streams out in pieces. Workers take the next few pivots
-when they are done with theirs, so that heavy ones do not hold up the rest.
+Each worker has tables for one pivot at a time; what it finds streams out in pieces. Workers take the next share when
+they are done with theirs. A share is every so many pivots: heavy ones often stand side by side, and no share is all of
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from emberlog.kernels.cache import call
+from emberlog.kernels.crew import share
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.run import Arrays, Prepared, State
@@ -24,17 +26,19 @@ from emberlog.kernels.watch import Watch
 
 ROOM = 1 << 21  # rows of a piece of output
 WORK = 50_000_000  # derivations between two looks at the clock
-SHARES = 8  # a worker takes this part of its share of what is left
+SHARES = 8  # for each worker, where there are several
 LOOSE, LOOSE_ANYWAY = 8, 1 << 16  # ids for each row up to which a flag for each id is cheaper than sorting
-FEWEST = 64  # pivots that are not worth a call of their own
+FEWEST = 16  # pivots that are not worth a call of their own
+
+# The values of the pivots that occur, and the exit rows of each table sorted by them.
+Grouped: TypeAlias = tuple[list[np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of some pivots, `first` up to `last`: how many each has, and their other columns."""
+    """Rows of some pivots: how many each has, and their other columns."""
 
-    first: int
-    last: int
+    pivots: slice
     rows: np.ndarray[Any, Any]
     columns: dict[int, np.ndarray[Any, Any]]
 
@@ -56,7 +60,7 @@ class Pivoted:
         for piece in self.pieces[name]:
             found = dict(piece.columns)
             for spot, position in enumerate(self.prepared.pivots[name]):
-                found[position] = np.repeat(self.pivots[spot][piece.first : piece.last], piece.rows)
+                found[position] = np.repeat(self.pivots[spot][piece.pivots], piece.rows)
             yield [found[i] for i in range(len(layout.table.kinds))]
 
 
@@ -66,19 +70,18 @@ class ByPivots:
     def __init__(
         self,
         prepared: Prepared,
-        exits: Mapping[str, Arrays],
+        grouped: Grouped,
         workers: int,
         keep: bool,
         watch: Watch,
         memory: Memory,
-        part: tuple[int, int] = (0, 1),
     ) -> None:
         self.prepared = prepared
         self.workers = workers
         self.keep = keep
         self.watch = watch
         self.memory = memory
-        self.pivots, self.exits = grouped_exits(prepared, exits, part)
+        self.pivots, self.exits = grouped
         self.number = len(self.pivots[0]) if self.pivots else 0
         self.lock = Lock()
 
@@ -88,79 +91,61 @@ class PivotRun(ByPivots):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.next = 0
         self.stop = Event()
         self.result = Pivoted(
             self.prepared, self.pivots, {n: [] for n in self.prepared.tables}, dict.fromkeys(self.prepared.tables, 0)
         )
         # How many rows each pivot has, table by table: threads write different places.
         self.rows = {f"{t}_rows": np.zeros(self.number, np.int64) for t in self.prepared.tables.values()}
+        self.arguments: dict[str, Any] = {
+            **self.exits,
+            **self.rows,
+            **{f"pivot{spot}": values for spot, values in enumerate(self.pivots)},
+            "last": self.number,
+            "budget": WORK,
+            "keep": int(self.keep),
+            "most": self.watch.most_rounds,
+        }
+        self._free: list[tuple[State, _Output]] = []
 
     def run(self) -> Pivoted:
-        if self.workers == 1:
-            self._work()
-            return self._sorted()
-        with ThreadPoolExecutor(self.workers, "emberlog-kernel") as pool:
-            running = {pool.submit(self._work) for _ in range(self.workers)}
-            try:
-                while running:
-                    done, running = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
-                    for one in done:
-                        one.result()
-                    self.watch.look(sum(self.result.counts.values()))
-            except BaseException:
-                self.stop.set()
-                raise
-        return self._sorted()
-
-    def _sorted(self) -> Pivoted:
-        for pieces in self.result.pieces.values():
-            pieces.sort(key=lambda piece: piece.first)
+        shares = 1 if self.workers == 1 else min(SHARES * self.workers, max(self.number // FEWEST, 1))
+        workers = min(self.workers, shares)
+        share(list(range(shares)), workers, partial(self._share, step=shares), self._look, self.stop)
         return self.result
 
-    def _claim(self) -> tuple[int, int]:
+    def _look(self) -> None:
+        self.watch.look(sum(self.result.counts.values()))
+
+    def _share(self, start: int, step: int) -> None:
+        """Every `step`th pivot, in tables that the worker uses again for its next share."""
         with self.lock:
-            share = max(FEWEST, (self.number - self.next) // (SHARES * self.workers))
-            first, self.next = self.next, min(self.number, self.next + share)
-            return first, self.next
-
-    def _work(self) -> None:
-        state = State(self.prepared)
-        most = self.watch.most_rounds
-        arguments: dict[str, Any] = {**self.exits, **self.rows, "budget": WORK, "keep": int(self.keep), "most": most}
-        for spot, values in enumerate(self.pivots):
-            arguments[f"pivot{spot}"] = values
-        output = _Output(self.prepared, self.keep)
-        while not self.stop.is_set():
-            first, last = self._claim()
-            if first == last:
-                break
-            self._share(state, output, first, last, arguments)
-
-    def _share(self, state: State, output: _Output, first: int, last: int, arguments: dict[str, Any]) -> None:
-        base = 3 * len(self.prepared.tables)
-        state.counts[base + 3] = first
-        start = first
-        while start < last and not self.stop.is_set():
-            state.call(last=last, **arguments, **output.arrays, room=output.room, written=output.written)
+            state, output = (
+                self._free.pop() if self._free else (State(self.prepared), _Output(self.prepared, self.keep))
+            )
+        state.counts[3 * len(self.prepared.tables) + 3] = start
+        while start < self.number and not self.stop.is_set():
+            state.call(step=step, **self.arguments, **output.arrays, room=output.room, written=output.written)
             fail, reached = state.figure("fail"), state.figure("pivot")
             with self.lock:
                 self.result.derivations += state.figure("work")
                 self.result.rounds = max(self.result.rounds, state.figure("rounds"))
             if fail:
                 self.watch.failed(fail)
-            self._collect(state, output, start, reached)
+            self._collect(state, output, slice(start, reached, step))
             start = reached
             if self.workers == 1:
-                self.watch.look(sum(self.result.counts.values()))
+                self._look()
+        with self.lock:
+            self._free.append((state, output))
 
-    def _collect(self, state: State, output: _Output, start: int, reached: int) -> None:
+    def _collect(self, state: State, output: _Output, done: slice) -> None:
         for i, (name, t) in enumerate(self.prepared.tables.items()):
             amount = int(output.written[i])
             if amount:
                 taken = output.taken(t, amount) if self.keep else {}
                 columns = {position: self.memory.keep(column) for position, column in taken.items()}
-                piece = Piece(start, reached, self.rows[f"{t}_rows"][start:reached], columns)
+                piece = Piece(done, self.rows[f"{t}_rows"][done], columns)
                 with self.lock:
                     self.result.counts[name] += amount
                     if self.keep:
@@ -192,11 +177,12 @@ class _Output:
             self.arrays[name] = np.empty(self.room if self.keep else 1, dtype)
 
     def taken(self, t: str, amount: int) -> dict[int, np.ndarray[Any, Any]]:
-        """The first rows of the output; it is used again, or given away when it is nearly full."""
+        """The first rows of the output; it is used again, or given away when they are many: the rest of it was never
+        touched, and takes no memory."""
         found = {}
         for position, name in self.names[t].items():
             array = self.arrays[name]
-            if amount * 2 > self.room:
+            if amount * 8 > self.room:
                 found[position] = array[:amount]
                 self.arrays[name] = np.empty_like(array)
             else:
@@ -217,10 +203,8 @@ def _written(t: str, layout: TableLayout) -> dict[int, str]:
     return found
 
 
-def grouped_exits(
-    prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, int] = (0, 1)
-) -> tuple[list[np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
-    """The values of the pivots that occur, and the exit rows of each table sorted by them.
+def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, int] = (0, 1)) -> Grouped:
+    """The pivots and their exit rows.
 
     Of `part`, (rank, size), only the pivots of this rank count: every so many in their order, so that neighbours, which
     are often alike, are shared out.

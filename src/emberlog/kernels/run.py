@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from emberlog.kernels.code.sums import PART, Sums
 from emberlog.kernels.code.terms import Key
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.indexes import build, pair_of
+from emberlog.kernels.indexes import Index, build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.nests import Nest, Probe, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
@@ -30,6 +31,7 @@ from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
 
 Arrays = Sequence[np.ndarray[Any, Any]]
+Indexes = dict[tuple[Key, frozenset[int]], Index]  # by what they are of, and the columns that they hold
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 FIRST_SLOTS = 1 << 10
 
@@ -71,10 +73,14 @@ def prepare(
     narrow_values: bool = False,
     partition: Mapping[str, int] | None = None,
     masks: bool = True,
+    indexes: Indexes | None = None,
     there: np.ndarray[Any, Any] | None = None,
 ) -> Prepared:
-    """Compiles the loops and builds the indexes. `masks` off evaluates pivots one by one. With `there`, a flag for each
-    group that a sum of an iteration has from the start, sums gather if they can."""
+    """Compiles the loops and builds the indexes, those that `indexes` does not have yet.
+
+    `masks` off evaluates pivots one by one. With `there`, a flag for each group that a sum of an iteration has from the
+    start, sums gather if they can.
+    """
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
     back = None if there is None else turned(program, made, planned)
@@ -89,11 +95,13 @@ def prepare(
     reading = {key: _needed(key, planned) for key in orders}
     pairs = {(n, b): pair for (n, b), spots in reading.items() if (pair := pair_of(b, statics[n], spots)) is not None}
     width = bucket_width(program, statics, encoder.sizes) if ordered else None
-    writing = Gathers if back is not None else _writer(program, pivots, made, planned, width is not None, masks)
+    # Any: mypy does not take a class for hashable.
+    writing: Any = Gathers if back is not None else _writer(program, pivots, made, planned, width is not None, masks)
     if narrow_values and writing is Buckets:
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
-    writer = writing(program, pivots, planned, made, narrow, sparse, pairs)
-    source, names = writer.source(), writer.indexes
+    source, names = _written(
+        writing, program, tuple(pivots.items()), planned, tuple(made.items()), narrow, sparse, tuple(pairs.items())
+    )
     shared: dict[str, Any] = {"tolerance": TOLERANCE}
     for i, (kind, value) in enumerate(source.constants):
         shared[f"c{i}"] = encoder.constant(kind, value)
@@ -102,7 +110,12 @@ def prepare(
         first = static.kinds[bound[0]] if bound else None
         slots = encoder.sizes[first.domain] if isinstance(first, Id) else 0
         pair = pairs.get((name, bound))
-        index = build(static, bound, statics[name], reading[name, bound], slots, workers, pair)
+        key = (name, bound), frozenset(reading[name, bound])
+        index = None if indexes is None else indexes.get(key)
+        if index is None:
+            index = build(static, bound, statics[name], reading[name, bound], slots, workers, pair)
+        if indexes is not None:
+            indexes[key] = index
         shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
         shared |= {
             f"{label}_p": index.packed,
@@ -120,6 +133,22 @@ def prepare(
     return Prepared(
         program, pivots, made, source, function, shared, sizes, width, writing is Masks, gathered=writing is Gathers
     )
+
+
+@lru_cache(maxsize=64)
+def _written(
+    writing: type[loops.Loops],
+    program: KernelProgram,
+    pivots: tuple[tuple[str, tuple[int, ...]], ...],
+    planned: tuple[Nest, ...],
+    made: tuple[tuple[str, TableLayout], ...],
+    narrow: frozenset[tuple[str, int]],
+    sparse: frozenset[Key],
+    pairs: tuple[tuple[Key, tuple[int, int]], ...],
+) -> tuple[Source, dict[Key, str]]:
+    """The loops, and the names of their indexes. What was written for a program is kept: it may be run again."""
+    writer = writing(program, dict(pivots), planned, dict(made), narrow, sparse, dict(pairs))
+    return writer.source(), writer.indexes
 
 
 def _lead_to(back: tuple[Nest, ...], statics: Mapping[str, Arrays], there: Any) -> bool:

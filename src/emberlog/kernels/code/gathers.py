@@ -19,7 +19,6 @@ from emberlog.kernels.nests import Nest, Probe
 from emberlog.kernels.program import Id, KernelProgram
 from emberlog.syntax.nodes import Variable
 
-
 TOGETHER = 512
 """Groups after which what they give is renewed: a processor reads ahead as long as nothing is written in between."""
 

@@ -199,7 +199,7 @@ class Loops(Facts):
     # --- pivots --------------------------------------------------------------------------------------------------
 
     def each_pivot(self) -> None:
-        """Fixpoints from `counts` pivot up to `last`, as long as the output has room."""
+        """Fixpoints from `counts` pivot up to `last`, every `step` of them, as long as the output has room."""
         out, base = self.out, 3 * len(self.tables)
         pivots = len(next(iter(self.pivots.values())))
         last = self.use("last", "int64", 0)
@@ -224,7 +224,7 @@ class Loops(Facts):
             for layout in self.layouts.values():
                 self.flush(layout, pivots)
             out.line("phase = 0")
-            out.line("pivot += 1")
+            out.line(f"pivot += {self.use('step', 'int64', 0)}")
         out.line("rounds = deepest")
         out.line(f"counts[{base + 3}], counts[{base + 5}] = pivot, phase")
         outs = ", ".join(f"{t}_out" for t in self.tables.values())
