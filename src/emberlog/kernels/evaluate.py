@@ -356,8 +356,22 @@ def _within(start: Columns, constants: Columns, keys: Sequence[int]) -> bool:
     """Is every group of the start among those of the constants?"""
     if not len(start[0]) or not len(constants[0]):
         return not len(start[0])
-    if all(np.array_equal(start[key], constants[key]) for key in keys):
-        return True
+    if len(keys) == 1 and start[keys[0]].dtype == np.uint32:
+        ours, theirs = start[keys[0]], constants[keys[0]]
+        slots = int(max(ours.max(), theirs.max())) + 1
+    else:
+        ours, theirs, slots = _codes(start, constants, keys)
+    if slots > MOST_CODES:
+        return False
+    if slots > MATRIX_BITS // 64:
+        return bool(np.isin(ours, theirs).all())
+    there = np.zeros(slots, bool)
+    there[theirs] = True
+    return bool(there[ours].all())
+
+
+def _codes(start: Columns, constants: Columns, keys: Sequence[int]) -> tuple[Any, Any, int]:
+    """A number for each row's keys, and how many there may be; where these are too many, the numbers mean nothing."""
     ours, theirs = np.zeros(len(start[0]), np.int64), np.zeros(len(constants[0]), np.int64)
     slots = 1
     for key in keys:
@@ -365,14 +379,10 @@ def _within(start: Columns, constants: Columns, keys: Sequence[int]) -> bool:
         size = int(max(start[key].max(), constants[key].max())) - low + 1
         slots *= size
         if slots > MOST_CODES:
-            return False
+            break
         ours = ours * size + (start[key].astype(np.int64) - low)
         theirs = theirs * size + (constants[key].astype(np.int64) - low)
-    if slots > MATRIX_BITS // 64:
-        return bool(np.isin(ours, theirs).all())
-    there = np.zeros(slots, bool)
-    there[theirs] = True
-    return bool(there[ours].all())
+    return ours, theirs, slots
 
 
 def _storages(prepared: Prepared) -> str:
