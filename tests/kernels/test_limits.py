@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import emberlog
+from emberlog.diagnostics import sized
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
 REACH = "r(X) <- X = 0. r(Y) <- r(X), arc(X,Y)."
@@ -182,6 +183,21 @@ def test_finished_rows_go_to_disk_where_memory_is_short() -> None:
 def test_memory_is_a_size(text: str) -> None:
     with pytest.raises(emberlog.UsageError, match="memory is a size such as 4GB"):
         engine(memory=text)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (50_400_000, "50.4 MB"),
+        (7 * 10**12, "7,000.0 GB"),
+    ],
+)
+def test_sizes_are_told_in_units(count: int, text: str) -> None:
+    assert sized(count) == text
 
 
 @pytest.mark.parametrize(

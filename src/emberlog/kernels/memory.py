@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import UsageError, sized
 from emberlog.kernels.watch import Unsuited
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -50,7 +50,7 @@ class Memory:
     def check(self, needed: int, what: str) -> None:
         """Raises when so many bytes are too many."""
         if needed > self.budget:
-            raise Unsuited(f"{what} need {_size(needed)}, and {_size(self.budget)} may be used (memory=)")
+            raise Unsuited(f"{what} need {sized(needed)}, and {sized(self.budget)} may be used (memory=)")
 
     def keep(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Finished rows that stay until somebody reads them: in memory, or in a file that is mapped into it."""
@@ -71,8 +71,4 @@ class Memory:
     @property
     def told(self) -> str:
         fewer = f", {self.dismissed} fewer for want of memory" if self.dismissed else ""
-        return fewer + (f", {_size(self.spilled)} of rows on disk" if self.spilled else "")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 10**9 else f"{count / 1e6:.1f} MB"
+        return fewer + (f", {sized(self.spilled)} of rows on disk" if self.spilled else "")
