@@ -179,6 +179,19 @@ def test_finished_rows_go_to_disk_where_memory_is_short() -> None:
         assert result["tc"].to_arrow().num_rows == result["tc"].count() == 1500 * 780
 
 
+def test_rows_on_disk_are_not_those_of_another_component() -> None:
+    """Each component has files of its own: the rows of the first one are read after the second one wrote some."""
+    other = "uc(X,Y) <- brc(X,Y). uc(X,Y) <- uc(X,Z), brc(Z,Y)."
+    with engine(memory="3MB") as made:
+        made.register("arc", [(i, i + 1) for i in range(60_000) if i % 40])
+        made.register("brc", [(i, i + 1) for i in range(60_000) if i % 50])
+        result = made.run(TC + other, evaluator="kernel", storage="hash")
+        assert all("of rows on disk" in stats.how for stats in result.stats)
+        for name, length in (("tc", 40), ("uc", 50)):
+            assert result[name].to_arrow().num_rows == 60_000 // length * length * (length - 1) // 2
+            assert all(x // length == (y - 1) // length for x, y in result[name])
+
+
 @pytest.mark.parametrize("text", ["lots", "0", "-1GB", "1.2.3MB", "4 potatoes", ""])
 def test_memory_is_a_size(text: str) -> None:
     with pytest.raises(emberlog.UsageError, match="memory is a size such as 4GB"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Lock
 from typing import Any
 
@@ -36,7 +37,8 @@ def free_memory() -> int:
 
 
 class Memory:
-    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one."""
+    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one: in a folder of this
+    run's own there, since rows of earlier runs are still read."""
 
     def __init__(self, budget: int, folder: Path | None = None) -> None:
         self.budget = budget
@@ -44,7 +46,7 @@ class Memory:
         self.kept = 0
         self.spilled = 0
         self.dismissed = 0  # workers that there was no room for
-        self._files = 0
+        self._files: list[Path] = []
         self._lock = Lock()
 
     def check(self, needed: int, what: str) -> None:
@@ -61,12 +63,18 @@ class Memory:
             if self.folder is None:
                 self.check(self.kept + array.nbytes, "the rows")
                 return array
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"{self._files}.npy"
-            self._files += 1
+            path = self._own_folder() / f"{len(self._files)}.npy"
+            self._files.append(path)
             self.spilled += array.nbytes
         np.save(path, array)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
+    def _own_folder(self) -> Path:
+        if self._files:
+            return self._files[0].parent
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Path(mkdtemp(dir=self.folder))
 
     @property
     def told(self) -> str:
