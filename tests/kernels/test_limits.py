@@ -8,12 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 
 import emberlog
 from emberlog.diagnostics import sized
+from emberlog.kernels import evaluate
+from emberlog.kernels.memory import Memory
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
 REACH = "r(X) <- X = 0. r(Y) <- r(X), arc(X,Y)."
@@ -190,6 +195,29 @@ def test_rows_on_disk_are_not_those_of_another_component() -> None:
         for name, length in (("tc", 40), ("uc", 50)):
             assert result[name].to_arrow().num_rows == 60_000 // length * length * (length - 1) // 2
             assert all(x // length == (y - 1) // length for x, y in result[name])
+
+
+def test_what_is_begun_again_does_not_count_twice() -> None:
+    """Pivots with little in common are begun together, and then done one by one: the first rows are given back."""
+    kept = []
+    for storage in ("loops", "hash"):  # hashed tables are never begun together
+        memory = Memory(10**9)
+        with engine() as made, mock.patch.object(evaluate, "Memory", lambda budget, folder, memory=memory: memory):
+            made.register("arc", [(i, i + 10_000) for i in range(6000)])
+            result = made.run(TC, evaluator="kernel", storage=storage)
+            assert result.stats[-1].how.startswith("pivot by pivot") and len(result["tc"]) == 6000
+        kept.append(memory.kept)
+    assert kept[0] == kept[1] > 0
+
+
+def test_what_is_forgotten_is_gone_from_disk_too(tmp_path: Path) -> None:
+    memory = Memory(100, tmp_path)
+    rows = np.arange(20)
+    for _ in range(2):
+        assert memory.keep(rows).tolist() == rows.tolist()
+        assert (memory.kept, memory.spilled, len(list(tmp_path.rglob("*.npy")))) == (0, 160, 1)
+        memory.forget()
+        assert (memory.kept, memory.spilled, list(tmp_path.rglob("*.npy"))) == (0, 0, [])
 
 
 @pytest.mark.parametrize("text", ["lots", "0", "-1GB", "1.2.3MB", "4 potatoes", ""])

@@ -69,6 +69,13 @@ class Memory:
         np.save(path, array)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
+    def forget(self) -> None:
+        """What was kept is dropped: the run begins again in another way."""
+        self.kept = self.spilled = 0
+        for path in self._files:
+            path.unlink()
+        self._files.clear()
+
     def _own_folder(self) -> Path:
         if self._files:
             return self._files[0].parent
