@@ -251,10 +251,27 @@ def test_sizes_are_told_in_units(count: int, text: str) -> None:
         ({"partition": {"ct": 0}}, "partition: there is no `ct`"),
         ({"partition": {"tc": 2}}, "partition: `tc` has 2 arguments, counted from 0, and none is 2"),
         ({"partition": {"tc": "X"}}, "and none is 'X'"),
+        ({"partition": {"arc": 0}}, "`arc` is not recursive, and workers share out recursive predicates only"),
+        ({"partition": {"n": 0}}, "`n` is not recursive"),
+        ({"partition": {"d": 1}}, "argument 1 of `d` is aggregated"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with emberlog.Engine(executor="local", workers=1) as engine:
         engine.register("arc", [(1, 2)])
         with pytest.raises(emberlog.UsageError, match=message):
-            engine.run("tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y).", **options)
+            engine.run(TC + SSSP + "n(count<X>) <- tc(X,_).", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "partition", "fix"),
+    [
+        (TC + SSSP, {"arc": 0}, "these are recursive: `d`, `tc`"),
+        ("n(count<X>) <- arc(X,_).", {"arc": 0}, "leave partition out: this program has none"),
+        (SSSP, {"d": 1}, "divide by a group: 0"),
+    ],
+)
+def test_what_can_be_divided_is_told(text: str, partition: dict[str, int], fix: str) -> None:
+    with engine() as made, pytest.raises(emberlog.UsageError) as caught:
+        made.run(text, partition=partition)
+    assert caught.value.fix == fix
