@@ -207,6 +207,10 @@ class Executor(ABC):
     def fetch(self, relation: str) -> pa.Table: ...
 
     @abstractmethod
+    def head(self, relation: str, count: int) -> pa.Table:
+        """The first rows of a relation, in order; no others are fetched."""
+
+    @abstractmethod
     def frame(self, relation: str) -> Any:
         """The relation as a Spark DataFrame with the columns `c0`, `c1`, .."""
 

@@ -378,6 +378,14 @@ class SparkExecutor(Executor):
             self.sql.define(relation)
             return self.engine.fetch(self.sql.table(relation))
 
+    def head(self, relation: str, count: int) -> pa.Table:
+        self._have_rows(relation)
+        if relation in self.in_driver:
+            return self.driver.head(relation, count)
+        with self.sql.guarded():
+            self.sql.define(relation)
+            return self.engine.head(self.sql.table(relation), count)
+
     def _have_rows(self, relation: str) -> None:
         if relation not in self.in_driver:  # the driver sees to its own
             self.have_rows(relation)
