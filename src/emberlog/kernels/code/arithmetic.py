@@ -110,7 +110,7 @@ class Arithmetic:
     def _either(self, function: str, arguments: list[str]) -> str:
         match function, arguments:
             case "clip", [a, low, high]:
-                return self._either("max", [self._named(self._either("min", [a, high])), low])
+                return self._either("min", [self._named(self._either("max", [a, low])), high])
             case (("min" | "max"), [a]):
                 return a
             case (("min" | "max"), [a, *rest]):
