@@ -36,8 +36,14 @@ def edges(nodes: int = 60, number: int = 110) -> list[tuple[int, int]]:
 # --- what can be done in parts ---------------------------------------------------------------------------------------
 
 
-def decided(rules: str, split: tuple[int, ...] | None, declared: str = DECLARED, only_counts: bool = False) -> Decision:
-    program = parse(Source("<program>", declared + TC + rules))
+def decided(
+    rules: str,
+    split: tuple[int, ...] | None,
+    declared: str = DECLARED,
+    only_counts: bool = False,
+    recursion: str = TC,
+) -> Decision:
+    program = parse(Source("<program>", declared + recursion + rules))
     checked = check(program, {}, {}, require_sources=False)
     wanted = wanted_relations(program, checked)
     plan = plan_program(checked, wanted)
@@ -110,6 +116,14 @@ def test_workers_know_no_text() -> None:
     rule = '.output n\nn(count<X>) <- tc(X,Y), X < "b".'
     assert decided(rule, (0,), declared).text == "rows kept: `n` computes or compares values of type symbol"
     assert not decided(".output n\nn(X, min<Y>, count<Y>) <- tc(X,Y).", (0,), declared).keep
+
+
+def test_workers_select_by_numbers_alone() -> None:
+    weighted = ".decl arc(x: {0}, y: {0}, w: number)\n.input arc\n.output n\nn(count<X>) <- tc(X,Y), Y = 3, X != {1}.\n"
+    rules = "tc(X,min<W>) <- arc(X,_,W). tc(Y,min<D>) <- tc(X,C), arc(X,Y,W), D = C + W.\n"
+    assert not decided(rules, (), weighted.format("number", 7), recursion="").keep
+    found = decided(rules, (), weighted.format("symbol", '"b"'), recursion="")
+    assert found.text == "rows kept: `n` computes or compares values of type symbol"
 
 
 # --- on Spark --------------------------------------------------------------------------------------------------------
