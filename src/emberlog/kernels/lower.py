@@ -150,7 +150,7 @@ class _Lowering:
             if any(table.kinds[key] == "float" for key in table.keys):
                 raise _Unfit(f"a key of `{table.name}` is a float")
             if program.mode == "replace" and table.fold == "set":
-                raise _Unfit("a plain relation takes part in a naive iteration")
+                raise _Unfit(f"`{table.name}` has no aggregate, and in naive rounds its rows may go again")
         for rule in program.rules:
             self._check_rule(rule, program)
         return replace(program, unique=tuple(_contributors(program)), mode=self._mode(program))
