@@ -199,6 +199,19 @@ n(count<Y>, max<D>, sum<D>) <- d(Y, D).
         assert written(tmp_path) == {"d/part0"}
 
 
+@pytest.mark.parametrize(("weight", "evaluator"), [(7, "kernel"), (2**63, "sql")])
+def test_unsigned_weights(spark: Any, weight: int, evaluator: str) -> None:
+    """Workers hold them as signed numbers; Spark SQL takes over where they cannot."""
+    program = "d(Y, min<W>) <- warc(0u, Y, W). d(Y, min<D>) <- d(X, C), warc(X, Y, W), D = C + W. n(max<D>) <- d(_, D)."
+    columns = zip((0, 1, 5), (1, 2, weight), (2, 3, 0), strict=True)
+    with emberlog.Engine(spark, workers=2) as engine:
+        engine.register("warc", pa.table([pa.array(c, pa.uint64()) for c in columns], names=["x", "y", "w"]))
+        result = engine.run(program, evaluator="kernel", placement="spark")
+        assert sorted(result["d"].rows()) == [(1, 5), (2, 5 + weight), (3, 5 + weight)]
+        assert result["n"].rows() == [(5 + weight,)]
+        assert result.stats[0].evaluator == evaluator
+
+
 def test_many_groups_are_put_together_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from emberlog.executors import distributed
 
