@@ -81,6 +81,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def sized(count: int) -> str:
+    """A number of bytes as people read it: `1.5 GB`."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return counted(count, "byte")
+
+
 class EmberlogError(Exception):
     """What every error of Emberlog is. `span` is where in the program, `fix` what to do, where these are known."""
 

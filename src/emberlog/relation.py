@@ -21,6 +21,8 @@ class Holder(Protocol):
 
     def fetch(self) -> pa.Table: ...
 
+    def head(self, count: int) -> pa.Table: ...
+
     def frame(self) -> Any: ...
 
     def write_parquet(self, path: Path, names: list[str]) -> None: ...
@@ -57,15 +59,24 @@ class Relation:
 
         return rows(self._bare())
 
+    def head(self, count: int) -> list[tuple[Any, ...]]:
+        """The first rows, in order: of these, however many there are, only `count` are fetched."""
+        from emberlog.data.arrow import rows
+
+        return rows(self._typed(self._holder.head(count)))
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows())
 
     def _bare(self) -> pa.Table:
         """The rows with columns `c0`, `c1`, .. of exactly the relation's types."""
+        return self._typed(self._holder.fetch())
+
+    def _typed(self, table: pa.Table) -> pa.Table:
+        """What a holder gave, with exactly the relation's types."""
         from emberlog.data.arrow import arrow_schema
         from emberlog.data.load import without_dummy
 
-        table = self._holder.fetch()
         return table.cast(arrow_schema(self.schema)) if self.schema else without_dummy(table)
 
     def to_arrow(self) -> pa.Table:

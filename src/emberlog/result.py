@@ -96,6 +96,9 @@ class RunHolder:
     def fetch(self) -> pa.Table:
         return self._run.executor.fetch(self._relation)
 
+    def head(self, count: int) -> pa.Table:
+        return self._run.executor.head(self._relation, count)
+
     def frame(self) -> Any:
         return self._run.executor.frame(self._relation)
 
@@ -117,6 +120,9 @@ class NullaryHolder:
         from emberlog.data.load import dummy_table
 
         return dummy_table(self._holds)
+
+    def head(self, count: int) -> pa.Table:
+        return self.fetch().slice(0, count)
 
     def frame(self) -> Any:
         from emberlog.sql.spark import to_frame
@@ -143,8 +149,16 @@ class ParquetHolder:
         return pyarrow.dataset.dataset(self._path, format="parquet")
 
     def fetch(self) -> pa.Table:
-        table = self._dataset().to_table()
-        return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
+        return _numbered(self._dataset().to_table())
+
+    def head(self, count: int) -> pa.Table:
+        import duckdb
+
+        from emberlog.sql.duck import first_rows
+
+        with duckdb.connect(":memory:") as connection:
+            connection.register("stored", self._dataset())
+            return _numbered(connection.sql(first_rows("stored", count)).to_arrow_table())
 
     def frame(self) -> Any:
         frame = _session(self._session).read.parquet(str(self._path.absolute()))
@@ -228,6 +242,13 @@ class Result:
         relation.write(path)
         moved = Relation(relation.name, relation.schema, ParquetHolder(path, self._run.session))
         return moved, {"file": path.name, "columns": columns, "rows": len(moved)}
+
+
+def _numbered(table: pa.Table) -> pa.Table:
+    """The table with columns `c0`, `c1`, .."""
+    from emberlog.data.arrow import field_names
+
+    return table.rename_columns(field_names(table.num_columns))
 
 
 def _session(session: Any) -> Any:

@@ -116,6 +116,21 @@ def test_a_theorem_licenses_deltas() -> None:
     assert "licensed by PreM" in stratum["evaluation"]
 
 
+def test_why_a_proved_minimum_is_evaluated_naively() -> None:
+    text = (
+        "sp(X, min(D)) :- X = 0, D = 0. c(Y, D) :- sp(X, C), arc(X, Y, W), D = C + W, W > 0. sp(Y, min(D)) :- c(Y, D)."
+    )
+    (stratum,) = strata(explained(text))
+    assert stratum["evaluation"].endswith(
+        "by deltas c would keep rows that follow from values which better ones have replaced"
+    )
+    assert stratum["evaluator"] == "sql: `c` has no aggregate, and in naive rounds its rows may go again"
+    with emberlog.Engine(executor="local") as engine:
+        engine.register("arc", [(0, 1, 5), (0, 2, 1), (2, 1, 1), (1, 3, 1)])
+        result = engine.run(text)
+    assert result.stats[0].because == "`c` has no aggregate, and in naive rounds its rows may go again"
+
+
 def test_the_thresholds_are_those_of_the_executor() -> None:
     from emberlog.executors import spark
 

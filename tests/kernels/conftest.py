@@ -23,6 +23,7 @@ COMPILED = {
     "test_a_sum_that_leaves_64_bits_is_told",
     "test_a_sum_up_to_the_end_of_64_bits_is_one",
     "test_division_rounds_toward_zero",
+    "test_shortest_paths_with_unsigned_weights",
     "test_put_best",
 }
 

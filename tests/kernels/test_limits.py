@@ -8,11 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 
 import emberlog
+from emberlog.diagnostics import sized
+from emberlog.kernels import evaluate
+from emberlog.kernels.memory import Memory
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
 REACH = "r(X) <- X = 0. r(Y) <- r(X), arc(X,Y)."
@@ -178,10 +184,61 @@ def test_finished_rows_go_to_disk_where_memory_is_short() -> None:
         assert result["tc"].to_arrow().num_rows == result["tc"].count() == 1500 * 780
 
 
+def test_rows_on_disk_are_not_those_of_another_component() -> None:
+    """Each component has files of its own: the rows of the first one are read after the second one wrote some."""
+    other = "uc(X,Y) <- brc(X,Y). uc(X,Y) <- uc(X,Z), brc(Z,Y)."
+    with engine(memory="3MB") as made:
+        made.register("arc", [(i, i + 1) for i in range(60_000) if i % 40])
+        made.register("brc", [(i, i + 1) for i in range(60_000) if i % 50])
+        result = made.run(TC + other, evaluator="kernel", storage="hash")
+        assert all("of rows on disk" in stats.how for stats in result.stats)
+        for name, length in (("tc", 40), ("uc", 50)):
+            assert result[name].to_arrow().num_rows == 60_000 // length * length * (length - 1) // 2
+            assert all(x // length == (y - 1) // length for x, y in result[name])
+
+
+def test_what_is_begun_again_does_not_count_twice() -> None:
+    """Pivots with little in common are begun together, and then done one by one: the first rows are given back."""
+    kept = []
+    for storage in ("loops", "hash"):  # hashed tables are never begun together
+        memory = Memory(10**9)
+        with engine() as made, mock.patch.object(evaluate, "Memory", lambda budget, folder, memory=memory: memory):
+            made.register("arc", [(i, i + 10_000) for i in range(6000)])
+            result = made.run(TC, evaluator="kernel", storage=storage)
+            assert result.stats[-1].how.startswith("pivot by pivot") and len(result["tc"]) == 6000
+        kept.append(memory.kept)
+    assert kept[0] == kept[1] > 0
+
+
+def test_what_is_forgotten_is_gone_from_disk_too(tmp_path: Path) -> None:
+    memory = Memory(100, tmp_path)
+    rows = np.arange(20)
+    for _ in range(2):
+        assert memory.keep(rows).tolist() == rows.tolist()
+        assert (memory.kept, memory.spilled, len(list(tmp_path.rglob("*.npy")))) == (0, 160, 1)
+        memory.forget()
+        assert (memory.kept, memory.spilled, list(tmp_path.rglob("*.npy"))) == (0, 0, [])
+
+
 @pytest.mark.parametrize("text", ["lots", "0", "-1GB", "1.2.3MB", "4 potatoes", ""])
 def test_memory_is_a_size(text: str) -> None:
     with pytest.raises(emberlog.UsageError, match="memory is a size such as 4GB"):
         engine(memory=text)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (50_400_000, "50.4 MB"),
+        (7 * 10**12, "7,000.0 GB"),
+    ],
+)
+def test_sizes_are_told_in_units(count: int, text: str) -> None:
+    assert sized(count) == text
 
 
 @pytest.mark.parametrize(
@@ -194,10 +251,27 @@ def test_memory_is_a_size(text: str) -> None:
         ({"partition": {"ct": 0}}, "partition: there is no `ct`"),
         ({"partition": {"tc": 2}}, "partition: `tc` has 2 arguments, counted from 0, and none is 2"),
         ({"partition": {"tc": "X"}}, "and none is 'X'"),
+        ({"partition": {"arc": 0}}, "`arc` is not recursive, and workers share out recursive predicates only"),
+        ({"partition": {"n": 0}}, "`n` is not recursive"),
+        ({"partition": {"d": 1}}, "argument 1 of `d` is aggregated"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with emberlog.Engine(executor="local", workers=1) as engine:
         engine.register("arc", [(1, 2)])
         with pytest.raises(emberlog.UsageError, match=message):
-            engine.run("tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y).", **options)
+            engine.run(TC + SSSP + "n(count<X>) <- tc(X,_).", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "partition", "fix"),
+    [
+        (TC + SSSP, {"arc": 0}, "these are recursive: `d`, `tc`"),
+        ("n(count<X>) <- arc(X,_).", {"arc": 0}, "leave partition out: this program has none"),
+        (SSSP, {"d": 1}, "divide by a group: 0"),
+    ],
+)
+def test_what_can_be_divided_is_told(text: str, partition: dict[str, int], fix: str) -> None:
+    with engine() as made, pytest.raises(emberlog.UsageError) as caught:
+        made.run(text, partition=partition)
+    assert caught.value.fix == fix

@@ -36,8 +36,14 @@ def edges(nodes: int = 60, number: int = 110) -> list[tuple[int, int]]:
 # --- what can be done in parts ---------------------------------------------------------------------------------------
 
 
-def decided(rules: str, split: tuple[int, ...] | None, declared: str = DECLARED, only_counts: bool = False) -> Decision:
-    program = parse(Source("<program>", declared + TC + rules))
+def decided(
+    rules: str,
+    split: tuple[int, ...] | None,
+    declared: str = DECLARED,
+    only_counts: bool = False,
+    recursion: str = TC,
+) -> Decision:
+    program = parse(Source("<program>", declared + recursion + rules))
     checked = check(program, {}, {}, require_sources=False)
     wanted = wanted_relations(program, checked)
     plan = plan_program(checked, wanted)
@@ -112,6 +118,14 @@ def test_workers_know_no_text() -> None:
     assert not decided(".output n\nn(X, min<Y>, count<Y>) <- tc(X,Y).", (0,), declared).keep
 
 
+def test_workers_select_by_numbers_alone() -> None:
+    weighted = ".decl arc(x: {0}, y: {0}, w: number)\n.input arc\n.output n\nn(count<X>) <- tc(X,Y), Y = 3, X != {1}.\n"
+    rules = "tc(X,min<W>) <- arc(X,_,W). tc(Y,min<D>) <- tc(X,C), arc(X,Y,W), D = C + W.\n"
+    assert not decided(rules, (), weighted.format("number", 7), recursion="").keep
+    found = decided(rules, (), weighted.format("symbol", '"b"'), recursion="")
+    assert found.text == "rows kept: `n` computes or compares values of type symbol"
+
+
 # --- on Spark --------------------------------------------------------------------------------------------------------
 
 MANY = """
@@ -183,6 +197,19 @@ n(count<Y>, max<D>, sum<D>) <- d(Y, D).
         expected = answers(engine.run(program, evaluator="sql", placement="local"))
         assert answers(engine.run(program, evaluator="kernel", placement="spark")) == expected
         assert written(tmp_path) == {"d/part0"}
+
+
+@pytest.mark.parametrize(("weight", "evaluator"), [(7, "kernel"), (2**63, "sql")])
+def test_unsigned_weights(spark: Any, weight: int, evaluator: str) -> None:
+    """Workers hold them as signed numbers; Spark SQL takes over where they cannot."""
+    program = "d(Y, min<W>) <- warc(0u, Y, W). d(Y, min<D>) <- d(X, C), warc(X, Y, W), D = C + W. n(max<D>) <- d(_, D)."
+    columns = zip((0, 1, 5), (1, 2, weight), (2, 3, 0), strict=True)
+    with emberlog.Engine(spark, workers=2) as engine:
+        engine.register("warc", pa.table([pa.array(c, pa.uint64()) for c in columns], names=["x", "y", "w"]))
+        result = engine.run(program, evaluator="kernel", placement="spark")
+        assert sorted(result["d"].rows()) == [(1, 5), (2, 5 + weight), (3, 5 + weight)]
+        assert result["n"].rows() == [(5 + weight,)]
+        assert result.stats[0].evaluator == evaluator
 
 
 def test_many_groups_are_put_together_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import emberlog
 from emberlog.kernels.cache import COMPILES
 from emberlog.kernels.evaluate import Choices
 from emberlog.stats import StratumStats
-from emberlog.types import INT64_MAX, INT64_MIN
+from emberlog.types import INT64_MAX, INT64_MIN, Type, integer_range
 from kernels.variants import FEW, WAYS, in_every_way
 
 Rows = list[tuple[Any, ...]]
@@ -299,7 +300,9 @@ def test_values_near_the_ends_of_64_bits_are_exact() -> None:
     assert rows(text, tables, "p") == [(1, INT64_MAX - 1), (2, INT64_MIN + 3), (3, INT64_MIN + 2)]
 
 
-@pytest.mark.parametrize("term", ["X / 4", "X % 4", "-X / 3", "X % -3", "abs(X)", "relu(X)", "clip(X, -2, 2)", "-X"])
+@pytest.mark.parametrize(
+    "term", ["X / 4", "X % 4", "-X / 3", "X % -3", "abs(X)", "relu(X)", "clip(X, -2, 2)", "clip(X, 2, -2)", "-X"]
+)
 def test_arithmetic_is_that_of_sql(term: str) -> None:
     text = f"p(X) <- e(X,_). p(Y) <- p(X), Y = {term}."
     tables = {"e": [(x, 0) for x in (-9, -4, -3, -1, 0, 1, 7, 8, INT64_MAX - 1, INT64_MIN + 1)]}
@@ -314,6 +317,89 @@ def test_float_arithmetic_is_that_of_sql() -> None:
         expected = sorted(run(text, tables, "sql")[0]["p"].rows())
         for row, other in zip(rows(text, tables, "p"), expected, strict=True):
             assert row[0] == other[0] and row[1] == pytest.approx(other[1], rel=1e-12)
+
+
+# --- unsigned and narrow integers ------------------------------------------------------------------------------------
+
+ENDS = {
+    "small": [0, 1, 5, 250],
+    "below 2^63": [INT64_MAX - 1, 2, 1],
+    "at 2^63": [2**63, INT64_MAX, 3],
+    "at 2^64": [2**64 - 1, 1, 0],
+}
+TERMS = """V + W;V * W;V - W;W - V;V / W;V % W;-V;abs(V);relu(V);clip(V, 2, W);min(V, W);max(V, W);V - W + 1;
+    to_unsigned(to_number(V) - 3);to_unsigned(9223372036854775807) + V"""
+
+
+def unsigned(values: list[int]) -> dict[str, Any]:
+    keys, type = list(range(len(values))), pa.uint64()
+    return {
+        "e": pa.table({"x": keys, "v": pa.array(values, type)}),
+        "f": pa.table({"x": keys, "y": [*keys[1:], 99], "w": pa.array(values[::-1], type)}),
+    }
+
+
+def told(text: str, tables: dict[str, Any], evaluator: str = "kernel") -> tuple[object, str]:
+    """The rows of `p`, or the error in their place, and who evaluated it."""
+    try:
+        result, stats = run(text, tables, evaluator, ways={})
+        return sorted(result["p"].rows()), stats.evaluator
+    except emberlog.DataError as error:
+        return str(error), ""
+    except emberlog.UsageError as error:
+        assert "a number at the end of what 64 bits hold" in error.message
+        return told(text, tables, "sql")
+
+
+@pytest.mark.parametrize("term", [term.strip() for term in TERMS.split(";")])
+def test_unsigned_arithmetic_is_that_of_sql(term: str) -> None:
+    text = f"p(X,V) <- e(X,V). p(Y,D) <- p(X,V), f(X,Y,W), D = {term}."
+    for where, values in ENDS.items():
+        tables = unsigned(values)
+        expected, _ = told(text, tables, "sql")
+        found, evaluator = told(text, tables)
+        assert found == expected
+        within = isinstance(found, list) and all(value < INT64_MAX for _, value in found)
+        assert evaluator == "kernel" or not within or where != "small"
+
+
+@pytest.mark.parametrize("operator", ["<", "!="])
+def test_unsigned_numbers_are_compared_as_sql_does(operator: str) -> None:
+    for bound, values in product((INT64_MAX, 2**64 - 1), (ENDS["small"], ENDS["at 2^64"])):
+        text = f"p(X,V) <- e(X,V). p(Y,D) <- p(X,V), f(X,Y,W), V {operator} {bound}u, D = max(V, W)."
+        assert told(text, unsigned(values))[0] == told(text, unsigned(values), "sql")[0]
+
+
+@pytest.mark.parametrize("bits", [8, 32])
+@pytest.mark.parametrize("kind", ["int", "uint"])
+def test_narrow_integers_are_checked_as_sql_does(kind: str, bits: int) -> None:
+    low, high = integer_range(Type("unsigned" if kind == "uint" else "number", bits))
+    type = pa.int64() if kind == "int" else pa.uint64()
+    for head, start, step in (("V", high, "+ W"), ("max<V>", high, "+ W"), ("V", low, "- W")):
+        rules = f"p(X,{head}) <- e(X,V). p(Y,{head}) <- p(X,C), f(X,Y,W), V = C {step}."
+        text = f".decl p(x: number, v: {kind}{bits})\n{rules}"
+        for away, evaluator in ((3, "kernel"), (2, "")):  # the last step leaves the range
+            tables = {
+                "e": pa.table({"x": [0], "v": pa.array([start - away if start == high else start + away], type)}),
+                "f": pa.table({"x": [0, 1, 2], "y": [1, 2, 3], "w": pa.array([1, 1, 1], type)}),
+            }
+            assert told(text, tables) == (told(text, tables, "sql")[0], evaluator)
+
+
+def test_a_narrow_sum_is_left_to_sql() -> None:
+    text = ".decl p(x: number, v: uint8)\np(X,sum<V>) <- e(X,V). p(Y,sum<V>) <- p(X,V), f(X,Y,_)."
+    with pytest.raises(emberlog.UsageError, match="the column v of `p` is uint8"):
+        run(text, unsigned([1, 2, 3]))
+
+
+def test_shortest_paths_with_unsigned_weights() -> None:
+    text = "d(X,min<D>) <- X = 0u, D = 0u. d(Y,min<D>) <- d(X,C), arc(X,Y,W), D = C + W."
+    for type in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()):
+        edges = [(0, 1, 200), (1, 2, 200), (0, 2, 255), (2, 3, 1)]
+        table = pa.table({name: pa.array([edge[i] for edge in edges], type) for i, name in enumerate("xyw")})
+        result, stats = run(text, {"arc": table}, ways=FEW)
+        assert (sorted(result["d"].rows()), stats.evaluator) == ([(0, 0), (1, 200), (2, 255), (3, 256)], "kernel")
+        assert str(result["d"].schema[1].type) == "unsigned"
 
 
 # --- ways that data choose -------------------------------------------------------------------------------------------

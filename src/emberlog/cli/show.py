@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -27,7 +25,7 @@ def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
     table = Table()
     for column in relation.schema:
         table.add_column(escape(column.name), justify="right" if column.type.is_numeric else "left")
-    for row in nsmallest(rows, relation.rows()):
+    for row in relation.head(rows):
         table.add_row(*(escape(str(value)) for value in row))
     console.print(table)
     if count > rows:

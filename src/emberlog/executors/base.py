@@ -47,8 +47,9 @@ class Variants:
     `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
     `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts.
     `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
-    `partition` gives the argument (from 0) by which a predicate is divided among workers, in place of what the analysis
-    finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would choose by itself.
+    `partition` gives the argument (from 0) by which a recursive predicate is divided among workers, in place of what
+    the analysis finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would
+    choose by itself.
     """
 
     decompose: bool = True
@@ -70,18 +71,32 @@ class Variants:
                 raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
         return Variants(**options)
 
-    def check(self, signatures: Mapping[str, Signature]) -> None:
-        """Raises where `partition` is not of arguments that a program has."""
+    def check(self, program: CheckedProgram) -> None:
+        """Raises where `partition` is not of arguments by which recursive predicates can be divided."""
         if self.partition is None:
             return
         if not isinstance(self.partition, Mapping):
             raise UsageError(f"partition gives an argument for each predicate, not {self.partition!r}", fix='{"tc": 0}')
+        signatures = program.signatures
+        recursive = sorted(name for part in program.components if part.recursive for name in part.predicates)
         for name, spot in self.partition.items():
             if name not in signatures:
                 raise UsageError(f"partition: there is no `{name}`", fix=did_you_mean(name, signatures))
+            if name not in recursive:
+                there = ", ".join(f"`{other}`" for other in recursive)
+                raise UsageError(
+                    f"partition: `{name}` is not recursive, and workers share out recursive predicates only",
+                    fix=f"these are recursive: {there}" if there else "leave partition out: this program has none",
+                )
             arity = len(signatures[name].columns)
             if not isinstance(spot, int) or not 0 <= spot < arity:
                 raise UsageError(f"partition: `{name}` has {arity} arguments, counted from 0, and none is {spot!r}")
+            if spot in signatures[name].aggregates:
+                groups = ", ".join(map(str, signatures[name].groups))
+                raise UsageError(
+                    f"partition: argument {spot} of `{name}` is aggregated, so its facts cannot be divided by it",
+                    fix=f"divide by a group: {groups}" if groups else "leave it out: it has no groups",
+                )
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,7 @@ class Executor(ABC):
     sql: SqlEvaluator
 
     def __init__(self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path) -> None:
-        options.variants.check(program.signatures)
+        options.variants.check(program)
         self.program = program
         self.plan = plan
         self.options = options
@@ -190,6 +205,10 @@ class Executor(ABC):
 
     @abstractmethod
     def fetch(self, relation: str) -> pa.Table: ...
+
+    @abstractmethod
+    def head(self, relation: str, count: int) -> pa.Table:
+        """The first rows of a relation, in order; no others are fetched."""
 
     @abstractmethod
     def frame(self, relation: str) -> Any:

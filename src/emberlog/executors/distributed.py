@@ -41,7 +41,7 @@ from emberlog.plan.partials import Decision, Partial, Split
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Limits, Meter, StratumStats
-from emberlog.types import NUMBER, Type
+from emberlog.types import INT64_MAX, NUMBER, Type
 
 MOST_NAMES = 20_000_000  # values of a dictionary that goes through the driver
 FEW = 100_000  # rows that the driver reads from the workers' files itself
@@ -232,8 +232,15 @@ class DistributedKernels:
             assert isinstance(kind, Id)
             book = names[kind.domain].frame.toDF(f"n{spot}", f"v{spot}")
             plain = plain.join(f.broadcast(book), plain[f"c{spot}"] == book[f"v{spot}"]).drop(f"c{spot}", f"v{spot}")
-        columns = [f.col(f"n{spot}" if spot in coded else f"c{spot}").alias(f"c{i}") for i, spot in enumerate(read)]
-        return Input(Frame(plain.select(*columns)), numbers)
+
+        def number(spot: int) -> Any:
+            if spot in coded:
+                return f.col(f"n{spot}")
+            # Spark has unsigned numbers as decimals: those that workers cannot hold become one that they refuse.
+            natural = kinds[spot] == "int" and program.signatures[name].columns[spot].type.kind == "unsigned"
+            return f.least(f.col(f"c{spot}"), f.lit(INT64_MAX)) if natural else f.col(f"c{spot}")
+
+        return Input(Frame(plain.select(*(number(spot).alias(f"c{i}") for i, spot in enumerate(read)))), numbers)
 
     def _size(self, program: KernelProgram) -> int:
         """How many workers: several where they need not talk, or are to and can."""

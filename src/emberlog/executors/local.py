@@ -266,6 +266,19 @@ class LocalExecutor(Executor):
         table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
         return table.rename_columns(field_names(table.num_columns))
 
+    def head(self, relation: str, count: int) -> pa.Table:
+        self.have_rows(relation)
+        table = self.sql.table(relation)
+        streamed = relation in self.results and relation not in self.loaded
+        if streamed:
+            self.engine.attach(table, self.results[relation].reader())
+        try:
+            found = self.engine.head(table, count)
+        finally:
+            if streamed:
+                self.engine.detach(table)
+        return found.rename_columns(field_names(found.num_columns))
+
     def frame(self, relation: str) -> Any:
         session = self.session or active_session()
         if session is None:

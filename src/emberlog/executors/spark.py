@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -27,19 +25,19 @@ from emberlog.data.sources import (
     SparkTableSource,
     TextSource,
 )
-from emberlog.diagnostics import DataError, ExecutionError, counted
+from emberlog.diagnostics import counted
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations, counted_relations
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
+from emberlog.executors.frames import checked_frame
 from emberlog.executors.kernel import as_bag, copied_parts, refuse, resolved
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.executors.session import join_settings
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Decision, Partial
 from emberlog.sql.compile import Statement
-from emberlog.sql.evaluate import SqlEvaluator, inputs, reason_of
+from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Meter, Outgrown, StratumStats
-from emberlog.types import Column, Type, integer_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,9 +135,12 @@ class SparkExecutor(Executor):
         if not given.signature.columns:
             self._load_table(given, dummy_table(bool(given.facts) or not frame.isEmpty()))
             return
-        frame, rows = self._checked(given, frame, origin)
+        columns, relation = given.signature.columns, given.signature.name
+        frame, rows = checked_frame(
+            relation, frame, origin, columns, self.engine.dialect, self.options.nulls, self.warn
+        )
         if given.facts:
-            frame = frame.union(to_frame(self.session, fact_table(given.signature.columns, given.facts)))
+            frame = frame.union(to_frame(self.session, fact_table(columns, given.facts)))
             rows += len(given.facts)
         self._keep_frame(given, frame, rows)
 
@@ -149,62 +150,6 @@ class SparkExecutor(Executor):
             self._load_table(given, frame.toArrow())
         else:
             self._put_on_spark(given, frame, rows)
-
-    def _checked(self, given: Given, frame: Any, origin: str) -> tuple[Any, int]:
-        """The frame with columns `c0`, `c1`, .. of the program's types, without nulls, and its number of rows."""
-        from pyspark.sql import functions as f
-
-        columns, relation = given.signature.columns, given.signature.name
-        if len(frame.columns) != len(columns):
-            raise DataError(
-                f"`{relation}` has {len(columns)} columns in the program and {len(frame.columns)} in {origin} "
-                f"({', '.join(frame.columns)})"
-            )
-        raw = frame.toDF(*(f"c{i}" for i in range(len(columns))))
-        values = [f.col(f"c{i}") for i in range(len(columns))]
-        typed = [self._typed(value, column.type) for value, column in zip(values, columns, strict=True)]
-        gap = reduce(or_, (value.isNull() for value in values))
-        counts = [f.count(f.lit(1)).alias("n"), f.count_if(gap).alias("gaps")]
-        for i, (value, cast, column) in enumerate(zip(values, typed, columns, strict=True)):
-            bad = value.isNotNull() & cast.isNull()
-            if column.type.is_integer and column.type.bits < 64:
-                bad = bad | ~value.between(*integer_range(column.type))
-            counts += [
-                f.count_if(value.isNull()).alias(f"nulls{i}"),
-                f.count_if(bad).alias(f"bad{i}"),
-                f.first(f.when(bad, value.cast("string")), ignorenulls=True).alias(f"sample{i}"),
-            ]
-        try:
-            found = raw.agg(*counts).first()
-        except Exception as error:
-            raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {reason_of(error)}") from error
-        self._tell_nulls(relation, columns, found)
-        for i, column in enumerate(columns):
-            if found[f"bad{i}"]:
-                more = f" (of {counted(found[f'bad{i}'], 'such value')})" if found[f"bad{i}"] > 1 else ""
-                raise DataError(
-                    f"`{relation}`, column {column.name}: {found[f'sample{i}']} does not fit {column.type}{more}"
-                )
-        kept = raw.where(~gap) if found["gaps"] else raw  # dropna would take NaN for a null
-        named = [cast.alias(f"c{i}") for i, cast in enumerate(typed)]
-        return kept.select(*named), int(found["n"]) - int(found["gaps"])
-
-    def _typed(self, value: Any, type: Type) -> Any:
-        """A Spark column as one of the program's type; null where the value does not fit."""
-        if type.kind == "float" and type.bits == 32:
-            value = value.try_cast("float")
-        return value.try_cast(self.engine.dialect.type_name(type))
-
-    def _tell_nulls(self, relation: str, columns: tuple[Column, ...], found: Any) -> None:
-        nulls = {column.name: found[f"nulls{i}"] for i, column in enumerate(columns) if found[f"nulls{i}"]}
-        if nulls and self.options.nulls == "error":
-            listed = ", ".join(f"{count} in column {name}" for name, count in nulls.items())
-            raise DataError(
-                f"`{relation}` has nulls: {listed} (of {counted(found['n'], 'row')})",
-                fix='nulls="drop" leaves such rows out',
-            )
-        if nulls:
-            self.warn(f"`{relation}`: {counted(found['gaps'], 'row')} with nulls dropped")
 
     def _put_on_spark(self, given: Given, frame: Any, rows: int) -> None:
         """Spark's rows stay a bag where nothing counts them; duplicates then go where a rule's result is made a set."""
@@ -377,6 +322,14 @@ class SparkExecutor(Executor):
         with self.sql.guarded():
             self.sql.define(relation)
             return self.engine.fetch(self.sql.table(relation))
+
+    def head(self, relation: str, count: int) -> pa.Table:
+        self._have_rows(relation)
+        if relation in self.in_driver:
+            return self.driver.head(relation, count)
+        with self.sql.guarded():
+            self.sql.define(relation)
+            return self.engine.head(self.sql.table(relation), count)
 
     def _have_rows(self, relation: str) -> None:
         if relation not in self.in_driver:  # the driver sees to its own

@@ -114,10 +114,19 @@ def _evaluation(stratum: Stratum) -> str:
             licensed = f"licensed by {licences}"
             return f"accumulates: sums hand on what they change by, until {_end(stratum)} ({licensed})"
         case "naive":
-            why = "its rules have an iteration index" if stratum.indexed else "deltas are not known to be right for it"
+            why = _why_naive(stratum)
             return f"naive: each round computes a new state from the last one, until {_end(stratum)}; {why}"
         case _:
             assert_never(stratum.evaluation)
+
+
+def _why_naive(stratum: Stratum) -> str:
+    if stratum.indexed:
+        return "its rules have an iteration index"
+    plain = [relation.name for relation in stratum.relations if not relation.signature.aggregates]
+    if plain and all(verdict.holds for verdict in stratum.verdicts):
+        return f"by deltas {_and(plain)} would keep rows that follow from values which better ones have replaced"
+    return "deltas are not known to be right for it"
 
 
 def _end(stratum: Stratum) -> str:

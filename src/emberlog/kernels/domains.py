@@ -146,7 +146,7 @@ class Kinds:
         if root in self.numbers:
             return Id(self.numbers[root])
         match self.types[root].kind:
-            case "number":
+            case "number" | "unsigned":
                 return "int"
             case "float":
                 return "float"

@@ -206,7 +206,7 @@ class Encoder:
                 return self.dictionaries[domain].encode(values)
             case "int":
                 low, high = _ends(values) if len(values) else (0, INT32.max + 1)
-                if low == INT64_MIN or high == INT64_MAX:
+                if low == INT64_MIN or high >= INT64_MAX:
                     raise Unsuited("a number at the end of what 64 bits hold")
                 fits = narrow and low >= INT32.min and high <= INT32.max
                 return _filled(values, np.dtype(np.int32 if fits else np.int64))
@@ -257,6 +257,8 @@ class Encoder:
                 return np.uint32(self.dictionaries[domain].code(value))
             case "float":
                 return np.float64(value)  # type: ignore[arg-type]
+            case _ if int(value) > INT64_MAX:  # type: ignore[call-overload]
+                raise Unsuited("a number at the end of what 64 bits hold")
             case _:
                 return np.int64(value)  # type: ignore[arg-type]
 

@@ -274,7 +274,11 @@ def _by_pivots(
     many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
     kind = MaskedRun if prepared.masked else PivotRun
-    result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
+    try:
+        result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
+    except (Sparse, Failed):
+        memory.forget()
+        raise
     how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
 

@@ -36,6 +36,8 @@ from emberlog.types import Type
 FUNCTIONS = frozenset(
     {"+", "-", "*", "/", "%", "neg", "abs", "relu", "clip", "min", "max", "exp", "log", "sqrt", "tanh", "to_float"}
 )
+# Of integers alone: the loops check that the value stays what it is.
+CHECKS = frozenset({"to_number", "to_unsigned", *(name for name, type in NARROWING.items() if type.is_integer)})
 
 
 class _Unfit(Exception):
@@ -135,7 +137,9 @@ class _Lowering:
             kind = kinds.of(column(name, position))
             if kind is None:
                 raise _Unfit(f"it computes with the column {described.name} of `{name}`, which is {described.type}")
-            if described.type.bits != 64 and name in self.inside and kind in ("int", "float"):
+            # Integers are checked where they go in, but a sum only when it is whole.
+            unchecked = kind == "float" or (kind == "int" and self._fold(name) == ("sum", position))
+            if described.type.bits != 64 and name in self.inside and unchecked:
                 raise _Unfit(f"the column {described.name} of `{name}` is {described.type}")
             found.append(kind)
         return tuple(found)
@@ -146,7 +150,7 @@ class _Lowering:
             if any(table.kinds[key] == "float" for key in table.keys):
                 raise _Unfit(f"a key of `{table.name}` is a float")
             if program.mode == "replace" and table.fold == "set":
-                raise _Unfit("a plain relation takes part in a naive iteration")
+                raise _Unfit(f"`{table.name}` has no aggregate, and in naive rounds its rows may go again")
         for rule in program.rules:
             self._check_rule(rule, program)
         return replace(program, unique=tuple(_contributors(program)), mode=self._mode(program))
@@ -199,8 +203,8 @@ class _Lowering:
                     arguments.append(value)
                 case _:
                     arguments.append(argument)
-        for term in (*arguments, *([] if contributor is None else [contributor])):
-            _known(term, rule.types)
+        arguments = [_lowered(argument, rule.types) for argument in arguments]
+        contributor = None if contributor is None else _lowered(contributor, rule.types)
         body = tuple(goal for number, literal in enumerate(rule.body) for goal in _goals(rule, number, literal))
         return _without_unread(KernelRule(rule.id, rule.predicate, tuple(arguments), body, {}, contributor))
 
@@ -268,8 +272,7 @@ def _goals(rule: CoreRule, number: int, literal: Literal) -> Iterator[Goal]:
                     case Anonymous():
                         plain.append(None)
                     case Call():
-                        _known(argument, rule.types)
-                        yield Let(_made(number, spot), argument)
+                        yield Let(_made(number, spot), _lowered(argument, rule.types))
                         plain.append(Variable(_made(number, spot)))
                     case _:
                         plain.append(argument)
@@ -279,33 +282,35 @@ def _goals(rule: CoreRule, number: int, literal: Literal) -> Iterator[Goal]:
             raise _Unfit("a rule tests text")
         case Filter(condition):
             assert isinstance(condition, Comparison)
-            _known(condition.left, rule.types)
-            _known(condition.right, rule.types)
-            yield Check(condition)
+            left, right = _lowered(condition.left, rule.types), _lowered(condition.right, rule.types)
+            yield Check(replace(condition, left=left, right=right))
         case Bind(variable, term):
-            _known(term, rule.types)
-            yield Let(variable, term)
+            yield Let(variable, _lowered(term, rule.types))
         case Spread():
             raise _Unfit("a rule has a range")
         case Gather():
             raise _Unfit("a recursive rule has an aggregate in its body")
 
 
-def _known(term: Term, types: Mapping[str, Type]) -> None:
-    """Raises for a function that the loops do not have."""
+def _lowered(term: Term, types: Mapping[str, Type]) -> Term:
+    """The term in what the loops compute; raises for a function that they do not have.
+
+    They hold unsigned numbers as signed ones, so that a difference may be below zero: it is checked then.
+    """
     match term:
         case Call(function, arguments):
-            if function in NARROWING:
-                raise _Unfit(f"a value is narrowed to {function}")
-            if function not in FUNCTIONS:
-                raise _Unfit(f"it calls `{function}`")
+            if function not in FUNCTIONS | CHECKS:
+                narrows = function in NARROWING
+                raise _Unfit(f"a value is narrowed to {function}" if narrows else f"it calls `{function}`")
             for argument in arguments:
                 type = type_of(argument, types)
-                if type.wide.kind not in ("number", "float"):
+                if not (type.is_integer if function in CHECKS else type.is_numeric):
                     raise _Unfit(f"it computes with values of type {type} (`{function}`)")
-                _known(argument, types)
+            lowered = replace(term, arguments=tuple(_lowered(argument, types) for argument in arguments))
+            natural = function in ("-", "neg") and type_of(term, types).kind == "unsigned"
+            return Call("to_unsigned", (lowered,), span=term.span) if natural else lowered
         case _:
-            return
+            return term
 
 
 def _joins(rule: KernelRule, goal: Atom | Missing, argument: Term | None) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import mkdtemp
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import UsageError, sized
 from emberlog.kernels.watch import Unsuited
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -36,7 +37,8 @@ def free_memory() -> int:
 
 
 class Memory:
-    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one."""
+    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one: in a folder of this
+    run's own there, since rows of earlier runs are still read."""
 
     def __init__(self, budget: int, folder: Path | None = None) -> None:
         self.budget = budget
@@ -44,13 +46,13 @@ class Memory:
         self.kept = 0
         self.spilled = 0
         self.dismissed = 0  # workers that there was no room for
-        self._files = 0
+        self._files: list[Path] = []
         self._lock = Lock()
 
     def check(self, needed: int, what: str) -> None:
         """Raises when so many bytes are too many."""
         if needed > self.budget:
-            raise Unsuited(f"{what} need {_size(needed)}, and {_size(self.budget)} may be used (memory=)")
+            raise Unsuited(f"{what} need {sized(needed)}, and {sized(self.budget)} may be used (memory=)")
 
     def keep(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Finished rows that stay until somebody reads them: in memory, or in a file that is mapped into it."""
@@ -61,18 +63,27 @@ class Memory:
             if self.folder is None:
                 self.check(self.kept + array.nbytes, "the rows")
                 return array
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"{self._files}.npy"
-            self._files += 1
+            path = self._own_folder() / f"{len(self._files)}.npy"
+            self._files.append(path)
             self.spilled += array.nbytes
         np.save(path, array)
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
+    def forget(self) -> None:
+        """What was kept is dropped: the run begins again in another way."""
+        self.kept = self.spilled = 0
+        for path in self._files:
+            path.unlink()
+        self._files.clear()
+
+    def _own_folder(self) -> Path:
+        if self._files:
+            return self._files[0].parent
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Path(mkdtemp(dir=self.folder))
+
     @property
     def told(self) -> str:
         fewer = f", {self.dismissed} fewer for want of memory" if self.dismissed else ""
-        return fewer + (f", {_size(self.spilled)} of rows on disk" if self.spilled else "")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 10**9 else f"{count / 1e6:.1f} MB"
+        return fewer + (f", {sized(self.spilled)} of rows on disk" if self.spilled else "")

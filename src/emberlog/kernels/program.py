@@ -1,7 +1,8 @@
 """A recursive component as the kernels see it: tables, statics, rules over variables of known kinds.
 
 Values are of three kinds. An `Id` is a position in the sorted dictionary of a domain: columns that are only matched,
-copied and compared share one. `int` and `float` are plain 64-bit numbers, for what is computed with.
+copied and compared share one. `int` and `float` are plain 64-bit numbers, for what is computed with. An `int` has a
+sign, in unsigned columns too: one of 2^63 or more ends the run, as overflow does.
 """
 
 from __future__ import annotations

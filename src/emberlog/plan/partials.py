@@ -200,7 +200,7 @@ def _partial(
     """A node as one that workers evaluate; raises `_Needed` where they cannot, or where it would save nothing."""
     if not columns(node):
         raise _Needed("only asks if there are any", asked=True)
-    origins = _origins(node.input, name)
+    origins = _origins(node if isinstance(node, Select) else node.input, name)
     alone = split == ()
     if any(isinstance(below, Distinct) for below in walk(node.input)) and not (alone or isinstance(node, Top)):
         raise _Needed("counts what is different among the rows of all workers", asked=True)

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
+def first_rows(name: str, count: int) -> str:
+    """The statement for the first rows of a table, in order. DuckDB keeps no others while it reads them."""
+    return f"SELECT * FROM {name} ORDER BY ALL LIMIT {count}"
+
+
 class DuckEngine(SqlEngine):
     place = "duckdb"
     lazy = False
@@ -116,6 +121,9 @@ class DuckEngine(SqlEngine):
 
     def fetch(self, name: str) -> pa.Table:
         return self._connection.sql(f"SELECT * FROM {name}").to_arrow_table()
+
+    def head(self, name: str, count: int) -> pa.Table:
+        return self.read(Statement(first_rows(name, count), {}))
 
     def read(self, statement: Statement) -> pa.Table:
         self._prepare(statement)

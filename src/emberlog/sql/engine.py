@@ -65,6 +65,10 @@ class SqlEngine(ABC):
         """All rows of a table."""
 
     @abstractmethod
+    def head(self, name: str, count: int) -> pa.Table:
+        """The first rows of a table, in order; the others stay where they are."""
+
+    @abstractmethod
     def read(self, statement: Statement) -> pa.Table:
         """All rows of a statement."""
 

@@ -157,6 +157,10 @@ class SparkEngine(SqlEngine):
     def fetch(self, name: str) -> pa.Table:
         return self.frame(name).toArrow()
 
+    def head(self, name: str, count: int) -> pa.Table:
+        frame = self.frame(name)
+        return frame.orderBy(*frame.columns).limit(count).toArrow()
+
     def read(self, statement: Statement) -> pa.Table:
         return self.query(statement).toArrow()
 

@@ -184,7 +184,7 @@ def test_sparse_rows_over_a_large_domain_stay_small() -> None:
 
 def test_over_budget() -> None:
     xs, ys = columns(gnp(400, 0.02), "arc")
-    with pytest.raises(OverBudget):
+    with pytest.raises(OverBudget, match=r"^the rows need [\d.]+ kB, and 50.0 kB may be used$"):
         run = RowsRun(TC, {"n": 400}, {}, {"tc": (xs, ys)}, budget=50_000)
         while run.step():
             pass

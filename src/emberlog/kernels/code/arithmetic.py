@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from emberlog.analysis.functions import NARROWING
 from emberlog.syntax.nodes import Call, Term
+from emberlog.types import integer_range
 
 # A product of floats near this may be off by its rounding: products this large are left to exact arithmetic.
 LARGE_PRODUCT = "9.2e18"
@@ -103,6 +105,15 @@ class Arithmetic:
                 self.out.line(f"{name} = {negative if function == 'neg' else f'{a} if {a} >= 0 else {negative}'}")
             case "relu", [a]:
                 self.out.line(f"{name} = {a} if {a} > 0 else 0")
+            case "to_number", [a]:
+                return a  # unsigned numbers of 2^63 and more are not in the loops
+            case "to_unsigned", [a]:
+                self._fail(f"{a} < 0")
+                return a
+            case _, [a] if function in NARROWING:
+                low, high = integer_range(NARROWING[function])
+                self._fail(f"not {low} <= {a} <= {high}")
+                return a
             case _:
                 self.out.line(f"{name} = {self._either(function, arguments)}")
         return name
@@ -110,7 +121,7 @@ class Arithmetic:
     def _either(self, function: str, arguments: list[str]) -> str:
         match function, arguments:
             case "clip", [a, low, high]:
-                return self._either("max", [self._named(self._either("min", [a, high])), low])
+                return self._either("min", [self._named(self._either("max", [a, low])), high])
             case (("min" | "max"), [a]):
                 return a
             case (("min" | "max"), [a, *rest]):

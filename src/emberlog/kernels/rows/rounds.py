@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from emberlog.diagnostics import sized
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta
@@ -179,7 +180,7 @@ class RowRun:
     def _join(self, head: str, join: Join) -> None:
         self.derivations += self._rows[head].join(join)
         if self._budget is not None and self.bytes > self._budget:
-            raise OverBudget(f"{self.bytes} bytes of rows, of {self._budget}")
+            raise OverBudget(f"the rows need {sized(self.bytes)}, and {sized(self._budget)} may be used")
 
     def _full(self, side: Side) -> View:
         static = self._statics.get(side.relation)
