@@ -26,7 +26,7 @@ from emberlog.types import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Choices
+    from emberlog.kernels.choices import Choices
 
 Placement = Literal["auto", "local", "spark"]
 
@@ -100,7 +100,7 @@ class Options:
 
     def choices(self) -> Choices:
         """What the kernels are told."""
-        from emberlog.kernels.evaluate import Choices
+        from emberlog.kernels.choices import Choices
 
         chosen = self.variants
         return Choices(

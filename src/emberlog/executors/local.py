@@ -41,7 +41,7 @@ from emberlog.types import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Choices
+    from emberlog.kernels.choices import Choices
 
 
 MANY_ROWS = 1 << 20  # from so many rows on it pays to ask whether they are a set, in place of making one
@@ -162,8 +162,7 @@ class LocalExecutor(Executor):
                     meter.rows = self.sql.meter.rows
                 except Outgrown:
                     self.sql.meter = meter
-                    stats.rounds, stats.facts, stats.residual = 0, None, None
-                    stats.deltas.clear()
+                    stats.restart()
                     self._by_kernels(stratum, program, stats)
                 finally:
                     self.sql.meter = meter
@@ -197,8 +196,7 @@ class LocalExecutor(Executor):
             stats.because = str(reason) or "an operation had no value"
             if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):
                 raise refuse(stratum, stats.because) from None
-            stats.rounds, stats.facts = 0, None
-            stats.deltas.clear()
+            stats.restart()
             self._by_sql(stratum, stats)
             return
         stats.kept = decision.text

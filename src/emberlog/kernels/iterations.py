@@ -12,28 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from emberlog.kernels.cache import call
+from emberlog.kernels.program import End
 from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
 from emberlog.kernels.runtime import compared, pending
 from emberlog.kernels.watch import Watch
 
 ONLY_NEW = 1e300  # no change is so large
-
-
-@dataclass(frozen=True)
-class End:
-    """`{sum[delta r] < bound}`, with `max` for sum and `<=` for `<`."""
-
-    function: Literal["sum", "max"]
-    bound: float
-    inclusive: bool = False
-
-    def reached(self, residual: float) -> bool:
-        return residual <= self.bound if self.inclusive else residual < self.bound
 
 
 @dataclass

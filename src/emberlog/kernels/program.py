@@ -146,6 +146,18 @@ class KernelProgram:
         return table.kinds if table is not None else self.static(relation).kinds
 
 
+@dataclass(frozen=True)
+class End:
+    """`{sum[delta r] < bound}`, with `max` for sum and `<=` for `<`."""
+
+    function: Literal["sum", "max"]
+    bound: float
+    inclusive: bool = False
+
+    def reached(self, residual: float) -> bool:
+        return residual <= self.bound if self.inclusive else residual < self.bound
+
+
 # Rows that are copies: of which relations, and which of their columns.
 Copies: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 
