@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from emberlog.kernels.choices import Choices, Evaluated
 
-# Loops have to be compiled, or at least loaded: what SQL does in this time and space it may do.
+# Loops have to be compiled, or at least loaded: an iteration that SQL does in this time and space it may do.
 SMALL_INPUT = 50_000  # rows
 SMALL_FACTS = 200_000
 SHORT = 0.3  # seconds

@@ -141,7 +141,6 @@ class LocalExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
-        meter = self.sql.meter
         if self._copy(stratum, stats):
             return
         with self._readable(stratum):
@@ -149,23 +148,10 @@ class LocalExecutor(Executor):
             program = self.kernel_program(stratum, stats)
             if program is None:
                 self._by_sql(stratum, stats)
-            elif self.options.evaluator == "kernel" or not self._is_small(program):
+            elif self.options.evaluator == "kernel" or not self._is_for_sql(program):
                 self._by_kernels(stratum, program, stats)
             else:
-                self.sql.meter = Meter(
-                    meter.limits, meter.progress, _less(meter.room, SMALL_FACTS), monotonic() + SHORT
-                )
-                self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
-                try:
-                    self._by_sql(stratum, stats)
-                    stats.because = "few rows"
-                    meter.rows = self.sql.meter.rows
-                except Outgrown:
-                    self.sql.meter = meter
-                    stats.restart()
-                    self._by_kernels(stratum, program, stats)
-                finally:
-                    self.sql.meter = meter
+                self._by_sql_if_short(stratum, program, stats)
 
     def kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
         """The component for the kernels, None where SQL evaluates it; `stats` says why."""
@@ -182,8 +168,28 @@ class LocalExecutor(Executor):
         stats.because = found.reason
         return None
 
-    def _is_small(self, program: KernelProgram) -> bool:
+    def _is_for_sql(self, program: KernelProgram) -> bool:
+        """Is it small, and nothing for the interpreter, so that SQL may be done before loops are compiled?"""
+        from emberlog.kernels.choices import interprets
+
+        if interprets(program, self._choices()):
+            return False
         return sum(self.count(static.name) for static in program.statics) <= SMALL_INPUT
+
+    def _by_sql_if_short(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
+        meter = self.sql.meter
+        self.sql.meter = Meter(meter.limits, meter.progress, _less(meter.room, SMALL_FACTS), monotonic() + SHORT)
+        self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
+        try:
+            self._by_sql(stratum, stats)
+            stats.because = "few rows"
+            meter.rows = self.sql.meter.rows
+        except Outgrown:
+            self.sql.meter = meter
+            stats.restart()
+            self._by_kernels(stratum, program, stats)
+        finally:
+            self.sql.meter = meter
 
     def _by_kernels(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
         from emberlog.kernels.watch import Failed, Unsuited

@@ -229,8 +229,7 @@ class SparkExecutor(Executor):
         if self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
-            stats.rounds, stats.facts, stats.residual = 0, None, None
-            stats.deltas.clear()
+            stats.restart()
         with self.sql.guarded(stats):
             for relation in needed:
                 self._need_on_spark(relation)

@@ -9,9 +9,14 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from emberlog.kernels import cache
 from emberlog.kernels.encode import Encoder
+from emberlog.kernels.memory import bytes_of
+from emberlog.kernels.program import KernelProgram
 
 Columns = list[np.ndarray[Any, Any]]
+
+ROOM = 1 << 28  # bytes: the interpreter does not look at what it uses, so it needs room for all it may do
 
 
 @dataclass(frozen=True)
@@ -55,3 +60,12 @@ class Evaluated:
         names = [f"c{i}" for i in range(len(columns))]
         for piece in self.pieces(name):
             yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, piece, columns), names)
+
+
+def interprets(program: KernelProgram, choices: Choices) -> bool:
+    """May the interpreter evaluate this, as long as it is small? Not where somebody chose a way of the loops."""
+    if choices.storage == "columns":
+        return True
+    free = choices.storage == "auto" and choices.decompose and not choices.exchange and choices.partition is None
+    roomy = choices.memory is None or bytes_of(choices.memory) >= ROOM
+    return cache.INTERPRETS and free and roomy and program.mode == "delta"

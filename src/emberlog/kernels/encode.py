@@ -55,7 +55,7 @@ class Range(Dictionary):
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
         wide = ids.astype(np.int64)
-        return pa.array(wide + self.low if self.low else wide)
+        return as_arrow(wide + self.low if self.low else wide)
 
     def code(self, value: Any) -> int:
         return int(value) - self.low
@@ -73,7 +73,7 @@ class Listed(Dictionary):
         return _joined(found, np.int32).astype(np.uint32)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
-        return self.values.take(pa.array(ids))
+        return self.values.take(as_arrow(ids))
 
     def code(self, value: Any) -> int:
         return int(pc.index(self.values, _constants([value], self.values.type)[0]).as_py())
@@ -138,6 +138,12 @@ def _numbers(values: pa.Array, dtype: type[np.number[Any]]) -> np.ndarray[Any, A
     return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
 
 
+def as_arrow(numbers: np.ndarray[Any, Any]) -> pa.Array:
+    """Numbers as an Arrow array, without a copy where they lie one after the other; this way too pandas stays out."""
+    data = pa.py_buffer(np.ascontiguousarray(numbers))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, data])
+
+
 def chunks(values: Values) -> list[pa.Array]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
@@ -173,7 +179,7 @@ def _of_integers(columns: Sequence[Values], constants: list[int], workers: int) 
         return Range(0 if near else low, high - (0 if near else low) + 1)
     parts = [pc.unique(column.cast(pa.int64())) for column in columns] + [pa.array(constants, pa.int64())]
     found = np.unique(np.concatenate([_joined(part, np.int64) for part in parts]))
-    return Listed(pa.array(found))
+    return Listed(as_arrow(found))
 
 
 class Encoder:
@@ -268,9 +274,9 @@ class Encoder:
                 case Id(domain):
                     found.append(self.dictionaries[domain].decode(values))
                 case "int":
-                    found.append(pa.array(values.astype(np.int64, copy=False)))
+                    found.append(as_arrow(values.astype(np.int64, copy=False)))
                 case _:
-                    found.append(pa.array(values))
+                    found.append(as_arrow(values))
         return found
 
 

@@ -11,17 +11,17 @@ from time import monotonic
 
 import pyarrow as pa
 
-from emberlog.kernels import cache
-from emberlog.kernels.choices import Choices, Evaluated
+from emberlog.kernels.choices import Choices, Evaluated, interprets
 from emberlog.kernels.columns.rounds import Budget, interpret
-from emberlog.kernels.memory import bytes_of
 from emberlog.kernels.program import End, KernelProgram
-from emberlog.kernels.watch import Overworked, Watch
+from emberlog.kernels.watch import Overworked, Unsuited, Watch
 
-SMALL_ROWS = 5_000  # of input
-SMALL_BINDINGS = 2_000_000
-SHORT = 0.3  # seconds
-ROOM = 1 << 28  # bytes: what so many bindings may take
+SMALL_ROWS = 50_000  # of input
+SMALL_BINDINGS = 4_000_000
+SHORT = 0.25  # seconds: about what it takes to load the compiler
+
+# Programs that turned out to be more than that: their loops are compiled and loaded.
+_HOT: set[int] = set()
 
 
 def evaluate(
@@ -40,24 +40,21 @@ def evaluate(
     told so far is void, because the evaluation begins again.
     """
     if choices.storage == "columns":
-        return interpret(program, statics, exits, watch)
-    why = ""
-    if is_small(program, choices, sum(table.num_rows for table in (*statics.values(), *exits.values()))):
+        try:
+            return interpret(program, statics, exits, watch)
+        except Overworked as error:
+            raise Unsuited(str(error)) from None
+    why, key = "", hash((program.tables, program.rules))
+    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
+    if interprets(program, choices) and rows <= SMALL_ROWS and key not in _HOT:
         try:
             return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, monotonic() + SHORT))
         except Overworked as error:
+            _HOT.add(key)
             again()
-            why = f"; not interpreted: {error}"
+            why = f", after the interpreter stopped: {error}"
     from emberlog.kernels import native
 
     found = native.evaluate(program, statics, exits, watch, choices, starts, end)
     found.how += why
     return found
-
-
-def is_small(program: KernelProgram, choices: Choices, rows: int) -> bool:
-    """Is this work for the interpreter to begin with? It is not where somebody chose a way of the loops."""
-    free = choices.storage == "auto" and choices.decompose and not choices.exchange and choices.partition is None
-    if not (cache.INTERPRETS and free and program.mode == "delta" and rows <= SMALL_ROWS):
-        return False
-    return choices.memory is None or bytes_of(choices.memory) >= ROOM

@@ -20,7 +20,7 @@ BITS = 62  # of a code
 FEWEST_BITS = 10  # for a column of numbers
 MOST_PLACES = 1 << 20  # codes for which there is an array of their rows
 TOLERANCE = 1e-12  # as in the loops: a float sum has changed when it differs by more than this part of it
-SAFE_SUM = 2.0**62
+SAFE_SUM = 2.0**62  # a sum of floats that is below tells that one of integers stays in 64 bits
 UNKNOWN = INT64_MIN  # the code of a key that is nowhere
 
 
@@ -291,11 +291,18 @@ class SumFacts(Groups):
             self.waits[places[moved]] = True
             self.waits[new] = True
             return
-        # The order in which the loops add up decides what leaves 64 bits on the way: near that it is theirs to tell.
         if float(np.abs(values.astype(np.float64)).sum()) + float(np.abs(self.pending[places]).max()) > SAFE_SUM:
-            raise Overworked("a sum is near the end of 64 bits")
+            self._check(places, values)
         np.add.at(self.pending, places, values)
         self.waits[places] = True
+
+    def _check(self, places: Column, values: Column) -> None:
+        """Raises where a sum leaves 64 bits on the way."""
+        totals: dict[int, int] = {}
+        for place, value in zip(places.tolist(), values.tolist(), strict=True):
+            totals[place] = totals.get(place, int(self.pending[place])) + value
+            if abs(totals[place]) > INT64_MAX:
+                raise Failed
 
     def take_changes(self) -> tuple[Column, Column, Column, Column]:
         """The rows that waited, which of them are new, by how much they change, and what they were."""
