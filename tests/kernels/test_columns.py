@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from emberlog.kernels.columns.joins import Index, expanded, ranked
 from emberlog.kernels.columns.terms import Terms
 from emberlog.kernels.program import Check, Id, Kind, Table
 from emberlog.kernels.watch import Failed, Overworked
-from emberlog.syntax.nodes import Call, Comparison, Constant, Variable
+from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Variable
 from emberlog.types import INT64_MAX, INT64_MIN
 
 ENDS = (0, 1, 2, -1, 2**31 - 1, 2**31, 2**62, -(2**62), INT64_MAX, INT64_MIN)
@@ -237,7 +238,7 @@ def test_sums_up_to_the_end_of_64_bits() -> None:
 
 # --- terms -----------------------------------------------------------------------------------------------------------
 
-BINARY = {
+BINARY: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
@@ -250,8 +251,8 @@ BINARY = {
 def computed(function: str, *values: int) -> int:
     """A term over one binding, whose last argument is a constant."""
     names = [f"V{i}" for i in range(len(values) - 1)]
-    arguments = (*(Variable(name) for name in names), Constant(values[-1]))
-    terms = Terms(dict.fromkeys(names, "int"), lambda kind, value: np.int64(value))  # type: ignore[arg-type, call-overload]
+    arguments: tuple[Term, ...] = (*(Variable(name) for name in names), Constant(values[-1]))
+    terms = Terms(dict.fromkeys(names, "int"), lambda kind, value: value)
     env = {name: column([value]) for name, value in zip(names, values, strict=False)}
     return int(terms.column(Call(function, arguments), env, 1)[0])
 
@@ -306,5 +307,5 @@ def test_a_comparison_that_is_denied_holds_of_what_is_no_number() -> None:
     terms = Terms({"A": "float"}, lambda kind, value: value)
     env = {"A": np.array([1.0, 3.0, float("nan")])}
     for operator, expected in (("<", [True, False, False]), ("!<", [False, True, True]), ("!=", [True, True, True])):
-        check = Check(Comparison(operator, Variable("A"), Constant(2.0)))  # type: ignore[arg-type]
+        check = Check(Comparison(operator, Variable("A"), Constant(2.0)))
         assert list(terms.holds(check, env, 3)) == expected
