@@ -58,6 +58,7 @@ class LocalExecutor(Executor):
         self.engine = DuckEngine(scratch, threads=options.workers, memory=_kib(options.memory))
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
+        self.fetched: dict[str, pa.Table] = {}  # small tables, which many strata may read
         self.loaded: set[str] = set()  # those of them that are tables too
         self.attached: dict[str, pa.Table] = {}  # sources, and copies of them, that are read where they are
         self.counted = counted_relations(plan)
@@ -266,9 +267,14 @@ class LocalExecutor(Executor):
         self.have_rows(relation)
         if relation in self.results:
             return self.results[relation].table()
-        attached = self.attached.get(relation)
-        table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
-        return table.rename_columns(field_names(table.num_columns))
+        if relation not in self.fetched:
+            attached = self.attached.get(relation)
+            table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
+            table = table.rename_columns(field_names(table.num_columns))
+            if table.num_rows > SMALL_INPUT:
+                return table
+            self.fetched[relation] = table
+        return self.fetched[relation]
 
     def frame(self, relation: str) -> Any:
         session = self.session or active_session()

@@ -33,6 +33,8 @@ class Terms:
 
     def column(self, term: Term, env: Mapping[str, Column], rows: int, wanted: Kind | None = None) -> Column:
         """The values of a term, for so many bindings."""
+        if isinstance(term, Variable):
+            return env[term.name]
         with np.errstate(all="ignore"):
             found = self._value(term, env, wanted)
         return found if found.ndim else np.full(rows, found)
