@@ -110,4 +110,4 @@ with emberlog.Engine(executor="local", memory="1GB") as engine:
     result = engine.run("tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), arc(Z, Y).", evaluator={evaluator!r})
     assert len(result["tc"].rows()) == 5050
 """
-    assert loaded(code, {"numba", "pandas", "pyspark", "scipy", "zmq"}) == []
+    assert loaded(code, {"numba", "pandas", "pyspark", "scipy", "sqlglot", "zmq"}) == []

@@ -31,10 +31,9 @@ from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Partial
-from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
-from emberlog.sql.spark import to_frame
+from emberlog.sql.statement import Statement
 from emberlog.stats import Meter, Outgrown, StratumStats
 from emberlog.types import Column
 
@@ -277,6 +276,8 @@ class LocalExecutor(Executor):
         return self.fetched[relation]
 
     def frame(self, relation: str) -> Any:
+        from emberlog.sql.spark import to_frame
+
         session = self.session or active_session()
         if session is None:
             raise UsageError(

@@ -35,9 +35,9 @@ from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.executors.session import join_settings
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Decision, Partial
-from emberlog.sql.compile import Statement
 from emberlog.sql.evaluate import SqlEvaluator, inputs, reason_of
 from emberlog.sql.spark import SparkEngine, to_frame
+from emberlog.sql.statement import Statement
 from emberlog.stats import Meter, Outgrown, StratumStats
 from emberlog.types import Column, Type, integer_range
 
