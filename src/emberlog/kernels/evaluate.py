@@ -17,7 +17,7 @@ from emberlog.kernels.program import End, KernelProgram
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
 
 SMALL_ROWS = 50_000  # of input
-SMALL_BINDINGS = 4_000_000
+SMALL_BINDINGS = 2_000_000
 SHORT = 0.25  # seconds: about what it takes to load the compiler
 
 # Programs that turned out to be more than that: their loops are compiled and loaded.

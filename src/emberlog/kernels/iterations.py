@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from emberlog.kernels.cache import call
-from emberlog.kernels.program import End
-from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
+from emberlog.kernels.program import TOLERANCE, End
+from emberlog.kernels.run import Arrays, Prepared, State
 from emberlog.kernels.runtime import compared, pending
 from emberlog.kernels.watch import Watch
 

@@ -14,6 +14,8 @@ from emberlog.analysis.program import Signature
 from emberlog.syntax.nodes import Comparison, Term
 from emberlog.types import Type
 
+TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
+
 
 @dataclass(frozen=True, slots=True)
 class Id:

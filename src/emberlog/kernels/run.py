@@ -22,14 +22,13 @@ from emberlog.kernels.indexes import build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.nests import Nest, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Atom, Id, KernelProgram, Let
+from emberlog.kernels.program import TOLERANCE, Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
 from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Variable
 from emberlog.types import INT64_MAX
 
 Arrays = Sequence[np.ndarray[Any, Any]]
-TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 FIRST_SLOTS = 1 << 10
 
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from emberlog.kernels.columns.joins import Column, Index, ranked
 from emberlog.kernels.columns.terms import added
-from emberlog.kernels.program import Id, Table
+from emberlog.kernels.program import TOLERANCE, Id, Table
 from emberlog.kernels.watch import Failed, Overworked
 from emberlog.types import INT64_MAX, INT64_MIN
 
 BITS = 62  # of a code
 FEWEST_BITS = 10  # for a column of numbers
 MOST_PLACES = 1 << 20  # codes for which there is an array of their rows
-TOLERANCE = 1e-12  # as in the loops: a float sum has changed when it differs by more than this part of it
 SAFE_SUM = 2.0**62  # a sum of floats that is below tells that one of integers stays in 64 bits
 UNKNOWN = INT64_MIN  # the code of a key that is nowhere
 
