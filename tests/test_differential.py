@@ -1,4 +1,4 @@
-"""Random programs: the reference evaluator, DuckDB and Spark give the same answers.
+"""Random programs: the reference evaluator, DuckDB, what the planner chooses and Spark give the same answers.
 
 The local executor sees many programs; Spark, where a program takes a second, sees some. The slow tests draw more.
 """
@@ -24,17 +24,20 @@ SOME = settings(max_examples=5, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=3000, suppress_health_check=list(HealthCheck))
 
 
-def rows_of(engine: emberlog.Engine, case: Case, placement: str = "auto") -> Mapping[str, Iterable[Row]]:
+def rows_of(engine: emberlog.Engine, case: Case, **how: Any) -> Mapping[str, Iterable[Row]]:
     for name, rows in case.facts.items():
         columns = tuple(Column(f"c{i}", Type(kind)) for i, kind in enumerate(case.columns[name]))  # type: ignore[arg-type]
         engine.register(name, fact_table(columns, cast("list[tuple[Value, ...]]", rows)) if columns else rows)
-    result = engine.run(
-        case.program, cast("Mapping[str, Value]", case.params), placement=placement, limits={"rounds": 1000}
-    )
+    result = engine.run(case.program, cast("Mapping[str, Value]", case.params), limits={"rounds": 1000}, **how)
     return {name: result[name].rows() for name in case.derived}
 
 
 def on_duckdb(case: Case) -> Mapping[str, Iterable[Row]]:
+    with emberlog.Engine(executor="local", workers=1) as engine:
+        return rows_of(engine, case, evaluator="sql")
+
+
+def locally(case: Case) -> Mapping[str, Iterable[Row]]:
     with emberlog.Engine(executor="local", workers=1) as engine:
         return rows_of(engine, case)
 
@@ -43,6 +46,12 @@ def on_duckdb(case: Case) -> Mapping[str, Iterable[Row]]:
 @given(ANY)
 def test_duckdb_agrees(case: Case) -> None:
     assert_agrees(case, on_duckdb)
+
+
+@MANY
+@given(st.one_of(recursive_programs(), aggregate_programs()))
+def test_what_the_planner_chooses_agrees(case: Case) -> None:
+    assert_agrees(case, locally)
 
 
 @pytest.mark.slow

@@ -75,6 +75,11 @@ class StratumStats:
     deltas: list[int] = field(default_factory=list)
     residual: float | None = None
 
+    def restart(self) -> None:
+        """Forgets what was told of an evaluation that begins again, perhaps by another evaluator."""
+        self.rounds, self.facts, self.residual = 0, None, None
+        self.deltas.clear()
+
 
 class Progress(Protocol):
     """Somebody who is told how a run goes on."""

@@ -113,7 +113,7 @@ def test_first_answers(tmp_path: Path) -> None:
     [path] = cold.run(tmp_path, "sql", lambda text: None, nodes=12)
     figures = json.loads(path.read_text())
     assert {name for name in figures if "start" in name} == {
-        f"{n}, {s} start" for n in ("small", "thirty") for s in ("first", "second")
+        f"{n}, {s} start" for n in ("small", "thirty", "thirty compiled") for s in ("first", "second")
     }
     assert len(figures["thirty, first start"]["counts"]) == len(cold.SHAPES) * cold.COPIES
     assert figures["small, first start"]["counts"] == figures["small, second start"]["counts"]

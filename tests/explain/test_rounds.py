@@ -10,9 +10,9 @@ import emberlog
 from emberlog.plan.logical import Plan
 from emberlog.plan.physical import exchanges, physical
 from emberlog.plan.rounds import physical_stratum
-from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
+from emberlog.sql.statement import Statement
 from planned import planned
 
 PROGRAMS = {

@@ -2,14 +2,18 @@
 
 `test_interpreted` runs all of them without one. A shape takes a second or more to compile, so that compiled only those
 run whose subject is machine arithmetic, or size; the others are slow tests then.
+
+Loops are tested on small data, which the interpreter would take: here it does not, unless a test asks for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from emberlog.kernels import cache
 from emberlog.kernels.cache import COMPILES
 
 BOTH = {"test_differential.py", "test_known.py", "test_programs.py", "test_runtime.py"}
@@ -34,3 +38,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mine = item.path.parent == Path(__file__).parent and item.path.name in BOTH
         if COMPILES and mine and getattr(item, "originalname", "") not in COMPILED:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loops() -> Iterator[None]:
+    """Whatever is small, loops evaluate it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "INTERPRETS", False)
+        yield

@@ -11,7 +11,7 @@ from kernels.variants import WAYS, in_every_way
 from test_cases import ANSWERS, assert_rows, expected_rows, name, parameters
 from test_examples import EXAMPLES, Example, asked_for, assert_same, rows_of
 
-OTHERS = {"whole, hashed": WAYS["whole, hashed"]}
+OTHERS = {name: WAYS[name] for name in ("whole, hashed", "columns")}
 
 
 @pytest.mark.parametrize("case", ANSWERS, ids=name)

@@ -13,7 +13,7 @@ import pytest
 
 import emberlog
 from emberlog.kernels.cache import COMPILES
-from emberlog.kernels.evaluate import Choices
+from emberlog.kernels.choices import Choices
 from emberlog.stats import StratumStats
 from emberlog.types import INT64_MAX, INT64_MIN, Type, integer_range
 from kernels.variants import FEW, WAYS, in_every_way

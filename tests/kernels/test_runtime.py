@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from emberlog.kernels import sorting
 from emberlog.kernels.cache import call
-from emberlog.kernels.indexes import build, is_unique
+from emberlog.kernels.encode import is_unique
+from emberlog.kernels.indexes import build
 from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
     bound_above,

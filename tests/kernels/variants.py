@@ -13,7 +13,7 @@ import emberlog
 from emberlog.data.load import fact_table
 from emberlog.diagnostics import LimitError
 from emberlog.kernels import evaluate as module
-from emberlog.kernels.evaluate import Choices, Evaluated
+from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.types import Column, Type, Value
@@ -33,8 +33,9 @@ WAYS = {
     "exchange": Choices(storage="loops", decompose=False, exchange=True, workers=2),
     "exchange, five workers": Choices(storage="loops", decompose=False, exchange=True, workers=5, ordered=False),
     "exchange, hashed": Choices(storage="hash", decompose=False, exchange=True, workers=3),
+    "columns": Choices(storage="columns"),
 }
-FEW = {name: WAYS[name] for name in ("whole", "hashed", "exchange, hashed")}
+FEW = {name: WAYS[name] for name in ("whole", "hashed", "exchange, hashed", "columns")}
 
 
 class Patient:

@@ -69,7 +69,7 @@ def run(
     seconds: Annotated[float | None, typer.Option(help="Stop with an error after so many seconds.")] = None,
     nulls: Annotated[str, typer.Option(help="error, or drop rows with nulls.")] = "error",
     evaluator: Annotated[str, typer.Option(help="auto, sql or kernel: who evaluates recursion.")] = "auto",
-    storage: Annotated[str, typer.Option(help="Of the kernels: auto, hash, rows or loops.")] = "auto",
+    storage: Annotated[str, typer.Option(help="Of the kernels: auto, hash, rows, loops or columns.")] = "auto",
     decompose: Annotated[bool, typer.Option(help="Of the kernels: use pivots where there are any.")] = True,
     exchange: Annotated[bool, typer.Option(help="Of the kernels: workers own facts and swap them each round.")] = False,
     ordered: Annotated[bool, typer.Option(help="Of the kernels: take up small values first.")] = True,

@@ -26,13 +26,13 @@ from emberlog.types import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Choices
+    from emberlog.kernels.choices import Choices
 
 Placement = Literal["auto", "local", "spark"]
 
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "storage": ("auto", "hash", "rows", "loops"),
+    "storage": ("auto", "hash", "rows", "loops", "columns"),
     "join": ("auto", "broadcast", "shuffle"),
     "decompose": (True, False),
     "exchange": (True, False),
@@ -45,7 +45,8 @@ class Variants:
     """Choices among the ways of the kernels, for comparison; the defaults are what is fastest.
 
     `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
-    `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts.
+    `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts,
+    `"columns"` for the interpreter, however much it is.
     `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
     `partition` gives the argument (from 0) by which a recursive predicate is divided among workers, in place of what
     the analysis finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would
@@ -54,7 +55,7 @@ class Variants:
 
     decompose: bool = True
     exchange: bool = False
-    storage: Literal["auto", "hash", "rows", "loops"] = "auto"
+    storage: Literal["auto", "hash", "rows", "loops", "columns"] = "auto"
     ordered: bool = True
     partition: Mapping[str, int] | None = None
     join: Literal["auto", "broadcast", "shuffle"] = "auto"
@@ -115,7 +116,7 @@ class Options:
 
     def choices(self) -> Choices:
         """What the kernels are told."""
-        from emberlog.kernels.evaluate import Choices
+        from emberlog.kernels.choices import Choices
 
         chosen = self.variants
         return Choices(

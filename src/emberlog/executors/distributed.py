@@ -32,9 +32,8 @@ from emberlog.kernels.cluster.job import Finished, run_workers
 from emberlog.kernels.cluster.manifest import Manifest
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
-from emberlog.kernels.evaluate import divided
 from emberlog.kernels.linear import is_linear
-from emberlog.kernels.pivots import Pivots, pivots
+from emberlog.kernels.pivots import Pivots, divided, pivots
 from emberlog.kernels.program import Copies, Domain, Id, KernelProgram, Kind
 from emberlog.plan.logical import Plan, RelationPlan, Stratum
 from emberlog.plan.partials import Decision, Partial, Split

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
-from emberlog.kernels.program import Copies, KernelProgram
+from emberlog.kernels.program import Copies, End, KernelProgram
 from emberlog.plan.logical import (
     Distinct,
     Fold,
@@ -30,10 +30,9 @@ from emberlog.syntax.nodes import Constant, Until, Variable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Choices, Evaluated
-    from emberlog.kernels.iterations import End
+    from emberlog.kernels.choices import Choices, Evaluated
 
-# Loops have to be compiled, or at least loaded: what SQL does in this time and space it may do.
+# Loops have to be compiled, or at least loaded: an iteration that SQL does in this time and space it may do.
 SMALL_INPUT = 50_000  # rows
 SMALL_FACTS = 200_000
 SHORT = 0.3  # seconds
@@ -88,7 +87,7 @@ def evaluate_locally(
         exits, starts = first_rows(sql, stratum, fetch)
     growing, inventing = limits_on_rounds(stratum)
     watch = MeterWatch(meter, stats, growing, inventing)
-    evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until))
+    evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until), stats.restart)
     stats.evaluator = "kernel"
     stats.how = evaluated.how
     stats.derivations = evaluated.derivations
@@ -188,8 +187,6 @@ def resolved(parts: Copies | None, files: Container[str], copied: Mapping[str, C
 
 def end_of(until: Until | None) -> End | None:
     """An iteration's end, as the kernels read it."""
-    from emberlog.kernels.iterations import End
-
     if until is None:
         return None
     assert isinstance(until.bound, Constant)

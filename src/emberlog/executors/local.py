@@ -31,17 +31,16 @@ from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Partial
-from emberlog.sql.compile import Statement
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
-from emberlog.sql.spark import to_frame
+from emberlog.sql.statement import Statement
 from emberlog.stats import Meter, Outgrown, StratumStats
 from emberlog.types import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Choices
+    from emberlog.kernels.choices import Choices
 
 
 MANY_ROWS = 1 << 20  # from so many rows on it pays to ask whether they are a set, in place of making one
@@ -58,6 +57,7 @@ class LocalExecutor(Executor):
         self.engine = DuckEngine(scratch, threads=options.workers, memory=_kib(options.memory))
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         self.results: dict[str, KernelResult] = {}  # what the kernels computed
+        self.fetched: dict[str, pa.Table] = {}  # small tables, which many strata may read
         self.loaded: set[str] = set()  # those of them that are tables too
         self.attached: dict[str, pa.Table] = {}  # sources, and copies of them, that are read where they are
         self.counted = counted_relations(plan)
@@ -141,7 +141,6 @@ class LocalExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
-        meter = self.sql.meter
         if self._copy(stratum, stats):
             return
         with self._readable(stratum):
@@ -149,24 +148,10 @@ class LocalExecutor(Executor):
             program = self.kernel_program(stratum, stats)
             if program is None:
                 self._by_sql(stratum, stats)
-            elif self.options.evaluator == "kernel" or not self._is_small(program):
+            elif self.options.evaluator == "kernel" or not self._is_for_sql(program):
                 self._by_kernels(stratum, program, stats)
             else:
-                self.sql.meter = Meter(
-                    meter.limits, meter.progress, _less(meter.room, SMALL_FACTS), monotonic() + SHORT
-                )
-                self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
-                try:
-                    self._by_sql(stratum, stats)
-                    stats.because = "few rows"
-                    meter.rows = self.sql.meter.rows
-                except Outgrown:
-                    self.sql.meter = meter
-                    stats.rounds, stats.facts, stats.residual = 0, None, None
-                    stats.deltas.clear()
-                    self._by_kernels(stratum, program, stats)
-                finally:
-                    self.sql.meter = meter
+                self._by_sql_if_short(stratum, program, stats)
 
     def kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
         """The component for the kernels, None where SQL evaluates it; `stats` says why."""
@@ -183,8 +168,28 @@ class LocalExecutor(Executor):
         stats.because = found.reason
         return None
 
-    def _is_small(self, program: KernelProgram) -> bool:
+    def _is_for_sql(self, program: KernelProgram) -> bool:
+        """Is it small, and nothing for the interpreter, so that SQL may be done before loops are compiled?"""
+        from emberlog.kernels.choices import interprets
+
+        if interprets(program, self._choices()):
+            return False
         return sum(self.count(static.name) for static in program.statics) <= SMALL_INPUT
+
+    def _by_sql_if_short(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
+        meter = self.sql.meter
+        self.sql.meter = Meter(meter.limits, meter.progress, _less(meter.room, SMALL_FACTS), monotonic() + SHORT)
+        self.sql.meter.started, self.sql.meter.rows = meter.started, meter.rows
+        try:
+            self._by_sql(stratum, stats)
+            stats.because = "few rows"
+            meter.rows = self.sql.meter.rows
+        except Outgrown:
+            self.sql.meter = meter
+            stats.restart()
+            self._by_kernels(stratum, program, stats)
+        finally:
+            self.sql.meter = meter
 
     def _by_kernels(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
         from emberlog.kernels.watch import Failed, Unsuited
@@ -197,8 +202,7 @@ class LocalExecutor(Executor):
             stats.because = str(reason) or "an operation had no value"
             if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):
                 raise refuse(stratum, stats.because) from None
-            stats.rounds, stats.facts = 0, None
-            stats.deltas.clear()
+            stats.restart()
             self._by_sql(stratum, stats)
             return
         stats.kept = decision.text
@@ -262,9 +266,14 @@ class LocalExecutor(Executor):
         self.have_rows(relation)
         if relation in self.results:
             return self.results[relation].table()
-        attached = self.attached.get(relation)
-        table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
-        return table.rename_columns(field_names(table.num_columns))
+        if relation not in self.fetched:
+            attached = self.attached.get(relation)
+            table = self.engine.fetch(self.sql.table(relation)) if attached is None else attached
+            table = table.rename_columns(field_names(table.num_columns))
+            if table.num_rows > SMALL_INPUT:
+                return table
+            self.fetched[relation] = table
+        return self.fetched[relation]
 
     def head(self, relation: str, count: int) -> pa.Table:
         self.have_rows(relation)
@@ -280,6 +289,8 @@ class LocalExecutor(Executor):
         return found.rename_columns(field_names(found.num_columns))
 
     def frame(self, relation: str) -> Any:
+        from emberlog.sql.spark import to_frame
+
         session = self.session or active_session()
         if session is None:
             raise UsageError(

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from emberlog.kernels.partials import ROWS, Asked
 from emberlog.plan.logical import Plan, ProgramPlan, Stratum
 from emberlog.plan.partials import Decision, Partial, Split, decide, substituted
-from emberlog.sql.compile import compile_plan
-from emberlog.sql.dialect import DuckDB
+from emberlog.sql.statement import DUCKDB_PRELUDE
 
 
 @dataclass
@@ -50,10 +49,13 @@ def asked(partial: Partial) -> Asked:
     if partial.counts:
         return Asked(partial.relation, partial.table, None, len(partial.origins), {})
 
+    from emberlog.sql.compile import compile_plan
+    from emberlog.sql.dialect import DuckDB
+
     def table(relation: str, version: str) -> str:
         return ROWS
 
     statement = compile_plan(partial.node, DuckDB(), table, [])
     return Asked(
-        partial.relation, partial.table, statement.sql, len(partial.origins), statement.parameters, DuckDB.PRELUDE
+        partial.relation, partial.table, statement.sql, len(partial.origins), statement.parameters, DUCKDB_PRELUDE
     )

@@ -34,9 +34,9 @@ from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.executors.session import join_settings
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Decision, Partial
-from emberlog.sql.compile import Statement
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
+from emberlog.sql.statement import Statement
 from emberlog.stats import Meter, Outgrown, StratumStats
 
 if TYPE_CHECKING:
@@ -174,8 +174,7 @@ class SparkExecutor(Executor):
         if self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
-            stats.rounds, stats.facts, stats.residual = 0, None, None
-            stats.deltas.clear()
+            stats.restart()
         with self.sql.guarded(stats):
             for relation in needed:
                 self._need_on_spark(relation)

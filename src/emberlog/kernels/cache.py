@@ -4,7 +4,8 @@ Numba cannot cache code that was made by `exec`, so a source becomes a module in
 everything that its machine code depends on. A file lock lets one process compile while others wait: Numba's own cache
 is not safe when several processes write to it.
 
-With EMBERLOG_JIT=off in the environment nothing is compiled: the same loops run as plain Python, slowly, for tests.
+For tests, EMBERLOG_JIT in the environment says who evaluates: with `always` compiled loops, also what is so small that
+the interpreter would (`columns`); with `off` the same loops as plain Python, slowly, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _LOCK = RLock()
 _HELD = local()  # does this thread hold the lock of the folder?
 _PARTS: list[Any] = []  # what `jit` made
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
+INTERPRETS = os.environ.get("EMBERLOG_JIT") not in ("off", "always")
 
 
 def jit(function: Callable[..., Any]) -> Any:

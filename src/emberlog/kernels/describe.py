@@ -18,7 +18,8 @@ def describe(stratum: Stratum, plan: ProgramPlan) -> str:
     program = lower(stratum, plan)
     if isinstance(program, Ineligible):
         return f"sql: {program.reason}"
-    return f"kernel: {_way(program)}; sql while it is small"
+    small = "interpreted over columns" if program.mode == "delta" else "sql"
+    return f"kernel: {_way(program)}; {small} while it is small"
 
 
 def kept(stratum: Stratum, plan: ProgramPlan, rows: frozenset[str], executor: str) -> str:

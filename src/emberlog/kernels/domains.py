@@ -177,3 +177,27 @@ def goal_variables(goal: Goal) -> Iterator[str]:
         case Let(variable, term):
             yield variable
             yield from variables_of(term)
+
+
+def is_float(term: Term, kinds: Mapping[str, Kind]) -> bool:
+    """Is the value of a term of numbers a float?"""
+    match term:
+        case Variable(name):
+            return kinds[name] == "float"
+        case Constant(value):
+            return isinstance(value, float)
+        case Call(function, arguments):
+            return function in ("to_float", "exp", "log", "sqrt", "tanh") or is_float(arguments[0], kinds)
+        case _:
+            raise AssertionError(f"{term} cannot stand in a loop")
+
+
+def kind_of(term: Term, kinds: Mapping[str, Kind]) -> Kind | None:
+    """The kind of a term; None for a constant, which is of the kind that it is compared with."""
+    match term:
+        case Variable(name):
+            return kinds[name]
+        case Call():
+            return "float" if is_float(term, kinds) else "int"
+        case _:
+            return None

@@ -6,7 +6,7 @@ All encodings keep the order of values, so that ids compare as the values do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,10 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emberlog.data.arrow import arrow_type
-from emberlog.kernels.cache import call
 from emberlog.kernels.crew import mapped
 from emberlog.kernels.program import Domain, Id, KernelProgram, Kind
-from emberlog.kernels.runtime import mark
 from emberlog.kernels.watch import Unsuited
 from emberlog.types import INT64_MAX, INT64_MIN, Column
 
@@ -57,7 +55,7 @@ class Range(Dictionary):
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
         wide = ids.astype(np.int64)
-        return pa.array(wide + self.low if self.low else wide)
+        return as_arrow(wide + self.low if self.low else wide)
 
     def code(self, value: Any) -> int:
         return int(value) - self.low
@@ -75,7 +73,7 @@ class Listed(Dictionary):
         return _joined(found, np.int32).astype(np.uint32)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
-        return self.values.take(pa.array(ids))
+        return self.values.take(as_arrow(ids))
 
     def code(self, value: Any) -> int:
         return int(pc.index(self.values, _constants([value], self.values.type)[0]).as_py())
@@ -140,6 +138,12 @@ def _numbers(values: pa.Array, dtype: type[np.number[Any]]) -> np.ndarray[Any, A
     return np.frombuffer(data, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
 
 
+def as_arrow(numbers: np.ndarray[Any, Any]) -> pa.Array:
+    """Numbers as an Arrow array, without a copy where they lie one after the other; this way too pandas stays out."""
+    data = pa.py_buffer(np.ascontiguousarray(numbers))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, data])
+
+
 def chunks(values: Values) -> list[pa.Array]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
@@ -175,7 +179,7 @@ def _of_integers(columns: Sequence[Values], constants: list[int], workers: int) 
         return Range(0 if near else low, high - (0 if near else low) + 1)
     parts = [pc.unique(column.cast(pa.int64())) for column in columns] + [pa.array(constants, pa.int64())]
     found = np.unique(np.concatenate([_joined(part, np.int64) for part in parts]))
-    return Listed(pa.array(found))
+    return Listed(as_arrow(found))
 
 
 class Encoder:
@@ -234,7 +238,7 @@ class Encoder:
         if domain is None or len(places) != 1 or None in places or len(columns[0]) < self.sizes[domain.domain]:
             return None
         there = np.zeros(self.sizes[domain.domain], np.uint8)
-        call(mark, self._once(columns[0], domain, False), there)
+        _mark(self._once(columns[0], domain, False), there)
         found = self.dictionaries[domain.domain].decode(np.flatnonzero(there).astype(np.uint32))
         # Not by `_once`: it knows columns by where they are, and these go; the next ones may come to be in their place.
         return [self.column(found, kind) for kind in kinds]
@@ -272,7 +276,48 @@ class Encoder:
                 case Id(domain):
                     found.append(self.dictionaries[domain].decode(values))
                 case "int":
-                    found.append(pa.array(values.astype(np.int64, copy=False)))
+                    found.append(as_arrow(values.astype(np.int64, copy=False)))
                 case _:
-                    found.append(pa.array(values))
+                    found.append(as_arrow(values))
         return found
+
+
+def _mark(slots: np.ndarray[Any, Any], there: np.ndarray[Any, Any]) -> None:
+    """Sets the flag of each slot; of many by a loop, which is compiled once for all programs."""
+    if len(slots) < MANY:
+        there[slots] = 1
+        return
+    from emberlog.kernels.cache import call
+    from emberlog.kernels.runtime import mark
+
+    call(mark, slots, there)
+
+
+def by_name(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, list[Sequence[Values]]]:
+    """The columns of each relation from every place where it has rows."""
+    found: dict[str, list[Sequence[Values]]] = {}
+    for part in parts:
+        for name, table in part.items():
+            found.setdefault(name, []).append(table.columns)
+    return found
+
+
+def check_contributors(
+    program: KernelProgram, statics: Mapping[str, Sequence[np.ndarray[Any, Any]]], tables: Mapping[str, pa.Table]
+) -> None:
+    """Raises where a contributor of `sum<(K,V)>` has several values at a time."""
+    for name, columns in program.unique:
+        if not is_unique([statics[name][spot] for spot in columns], tables[name].num_rows):
+            raise Unsuited(f"a contributor has several values in `{name}`")
+
+
+def is_unique(columns: Sequence[np.ndarray[Any, Any]], rows: int) -> bool:
+    """Does no row of these columns, of which there may be none, stand twice?"""
+    if not columns or rows < 2:
+        return rows < 2
+    order = np.lexsort(columns)
+    same = np.ones(len(order) - 1, bool)
+    for column in columns:
+        ordered = column[order]
+        same &= ordered[1:] == ordered[:-1]
+    return not same.any()

@@ -59,15 +59,3 @@ def build(
     order = np.lexsort([columns[spot] for spot in reversed(bound[1:])] + [first])
     offsets, _ = by_key(first, slots, [], workers)
     return Index({spot: np.ascontiguousarray(columns[spot][order]) for spot in kept}, offsets, keys, rows)
-
-
-def is_unique(columns: Sequence[np.ndarray[Any, Any]], rows: int) -> bool:
-    """Does no row of these columns, of which there may be none, stand twice?"""
-    if not columns or rows < 2:
-        return rows < 2
-    order = np.lexsort(columns)
-    same = np.ones(len(order) - 1, bool)
-    for column in columns:
-        ordered = column[order]
-        same &= ordered[1:] == ordered[:-1]
-    return not same.any()

@@ -11,30 +11,21 @@ Other iterations replace their state: a round computes all groups from those of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from emberlog.kernels.cache import call
-from emberlog.kernels.run import TOLERANCE, Arrays, Prepared, State
+from emberlog.kernels.program import TOLERANCE, End, Id, KernelProgram
+from emberlog.kernels.run import Arrays, Prepared, State
 from emberlog.kernels.runtime import compared, pending
 from emberlog.kernels.watch import Watch
 
 ONLY_NEW = 1e300  # no change is so large
-
-
-@dataclass(frozen=True)
-class End:
-    """`{sum[delta r] < bound}`, with `max` for sum and `<=` for `<`."""
-
-    function: Literal["sum", "max"]
-    bound: float
-    inclusive: bool = False
-
-    def reached(self, residual: float) -> bool:
-        return residual <= self.bound if self.inclusive else residual < self.bound
+MOST_CODES = 1 << 62
+MOST_FLAGS = 1 << 27
 
 
 @dataclass
@@ -231,3 +222,50 @@ def _folded(state: State, name: str, columns: Arrays) -> tuple[np.ndarray[Any, A
             total = np.full(len(found), values.min(initial=0), values.dtype)
             np.maximum.at(total, places, values)
     return found, total
+
+
+# --- which groups there are -------------------------------------------------------------------------------------------
+
+
+def constant_groups(program: KernelProgram, sizes: Mapping[int, int], constants: Mapping[str, Arrays]) -> Any:
+    """A flag for each group of an iteration's sum that is there from the start; None for other programs."""
+    keys = [key for table in program.tables for key in table.keys]
+    kind = program.tables[0].kinds[keys[0]] if len(keys) == 1 else None
+    if program.mode != "accumulate" or not isinstance(kind, Id):
+        return None
+    there = np.zeros(sizes[kind.domain], np.uint8)
+    there[constants[program.tables[0].name][keys[0]]] = 1
+    return there
+
+
+def starts_within(start: Arrays, constants: Arrays, keys: Sequence[int]) -> bool:
+    """Is every group of the start among those of the constants?"""
+    if not len(start[0]) or not len(constants[0]):
+        return not len(start[0])
+    if len(keys) == 1 and start[keys[0]].dtype == np.uint32:
+        ours, theirs = start[keys[0]], constants[keys[0]]
+        slots = int(max(ours.max(), theirs.max())) + 1
+    else:
+        ours, theirs, slots = _codes(start, constants, keys)
+    if slots > MOST_CODES:
+        return False
+    if slots > MOST_FLAGS:
+        return bool(np.isin(ours, theirs).all())
+    there = np.zeros(slots, bool)
+    there[theirs] = True
+    return bool(there[ours].all())
+
+
+def _codes(start: Arrays, constants: Arrays, keys: Sequence[int]) -> tuple[Any, Any, int]:
+    """A number for each row's keys, and how many there may be; where these are too many, the numbers mean nothing."""
+    ours, theirs = np.zeros(len(start[0]), np.int64), np.zeros(len(constants[0]), np.int64)
+    slots = 1
+    for key in keys:
+        low = int(min(start[key].min(), constants[key].min()))
+        size = int(max(start[key].max(), constants[key].max())) - low + 1
+        slots *= size
+        if slots > MOST_CODES:
+            break
+        ours = ours * size + (start[key].astype(np.int64) - low)
+        theirs = theirs * size + (constants[key].astype(np.int64) - low)
+    return ours, theirs, slots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emberlog.kernels.domains import goal_variables, variables_of
+from emberlog.kernels.domains import goal_variables, is_float, variables_of
 from emberlog.kernels.program import Atom, Check, KernelProgram, KernelRule, Kind, Let
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
@@ -64,26 +64,12 @@ def _degree(term: Term, degree: Mapping[str, int], kinds: Mapping[str, Kind]) ->
             if operator == "*":
                 return left + right if left + right <= 1 else None
             # A division of integers truncates: what is lost depends on the whole.
-            exact = left == 0 or _is_float(one, kinds)
+            exact = left == 0 or is_float(one, kinds)
             return left if right == 0 and exact else None
         case Call(_, arguments):
             return 0 if all(_degree(argument, degree, kinds) == 0 for argument in arguments) else None
         case _:
             return 0
-
-
-def _is_float(term: Term, kinds: Mapping[str, Kind]) -> bool:
-    match term:
-        case Variable(name):
-            return kinds[name] == "float"
-        case Constant(value):
-            return isinstance(value, float)
-        case Call("to_float"):
-            return True
-        case Call(_, arguments):
-            return _is_float(arguments[0], kinds)
-        case _:
-            return False
 
 
 def is_linear(program: KernelProgram) -> bool:

@@ -15,7 +15,7 @@ from emberlog.diagnostics import ExecutionError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from emberlog.kernels.evaluate import Evaluated
+    from emberlog.kernels.choices import Evaluated
 
 ROWS = "kernel_rows"  # the table that statements read
 AT_ONCE = 1 << 16

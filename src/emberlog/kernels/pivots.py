@@ -8,6 +8,8 @@ together with each combination that rules force on the other tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from emberlog.kernels.program import Atom, Id, KernelProgram
 from emberlog.syntax.nodes import Variable
 
@@ -49,3 +51,16 @@ def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int
                 spots = [spot for spot in table.keys if arguments[spot] == carried]
                 return [more for spot in spots for more in _grown(program, {**chosen, name: spot})]
     return [chosen] if len(chosen) == len(program.tables) else []
+
+
+def divided(found: Pivots, program: KernelProgram, partition: Mapping[str, int] | None) -> Pivots:
+    """The pivots to use. Where the user divides a predicate by an argument, that one, if it is one."""
+    asked = {name: spot for name, spot in (partition or {}).items() if program.table(name) is not None}
+    apart = all(spot in found.get(name, ()) for name, spot in asked.items())
+    if not asked:
+        return {table.name: found.get(table.name, ()) for table in program.tables}
+    first = {found[name].index(spot) for name, spot in asked.items()} if apart else set()
+    if len(first) != 1:
+        return {table.name: () for table in program.tables}
+    (spot,) = first
+    return {table.name: (found[table.name][spot],) for table in program.tables}

@@ -15,6 +15,8 @@ from emberlog.analysis.program import Signature
 from emberlog.syntax.nodes import Comparison, Term
 from emberlog.types import Type
 
+TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
+
 
 @dataclass(frozen=True, slots=True)
 class Id:
@@ -145,6 +147,18 @@ class KernelProgram:
     def kinds(self, relation: str) -> tuple[Kind, ...]:
         table = self.table(relation)
         return table.kinds if table is not None else self.static(relation).kinds
+
+
+@dataclass(frozen=True)
+class End:
+    """`{sum[delta r] < bound}`, with `max` for sum and `<=` for `<`."""
+
+    function: Literal["sum", "max"]
+    bound: float
+    inclusive: bool = False
+
+    def reached(self, residual: float) -> bool:
+        return residual <= self.bound if self.inclusive else residual < self.bound
 
 
 # Rows that are copies: of which relations, and which of their columns.

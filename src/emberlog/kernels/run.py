@@ -24,7 +24,7 @@ from emberlog.kernels.indexes import Index, build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts
 from emberlog.kernels.nests import Nest, Probe, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Atom, Id, KernelProgram, Let
+from emberlog.kernels.program import TOLERANCE, Atom, Id, KernelProgram, Let
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed, within
 from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Variable
@@ -32,7 +32,6 @@ from emberlog.types import INT64_MAX
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 Indexes = dict[tuple[Key, frozenset[int]], Index]  # by what they are of, and the columns that they hold
-TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 FIRST_SLOTS = 1 << 10
 
 

@@ -16,6 +16,10 @@ class Unsuited(Exception):
     """The data have something that the kernels cannot hold. The relational evaluator takes over."""
 
 
+class Overworked(Exception):
+    """More than the interpreter should do: compiled loops take over."""
+
+
 class Watch(Protocol):
     """What loops ask while they run. `most_rounds` is how many rounds one fixpoint may take."""
 

@@ -50,24 +50,13 @@ from emberlog.sql.build import (
     text,
     when,
 )
-from emberlog.sql.dialect import FLOAT_TEXT, Dialect
-from emberlog.sql.terms import Parameter, Terms
+from emberlog.sql.dialect import Dialect
+from emberlog.sql.statement import FLOAT_TEXT, MARK_BETWEEN, MARK_END, MARK_START, Statement
+from emberlog.sql.terms import Terms
 from emberlog.syntax.nodes import Variable
 from emberlog.types import NUMBER, Type
 
 TableName = Callable[[str, Version], str]
-
-# An error that a statement raises carries its guard and values between these marks.
-MARK_START, MARK_END, MARK_BETWEEN = "<<emberlog ", ">>", "|~|"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """SQL text with named parameters."""
-
-    sql: str
-    parameters: Mapping[str, Parameter]
-    needs_float_text: bool = False
 
 
 def compile_plan(plan: Plan, dialect: Dialect, table: TableName, guards: list[Guard]) -> Statement:

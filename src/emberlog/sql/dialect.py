@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from sqlglot import exp
 
 from emberlog.sql.build import Sql, call, cast, number, text, when
+from emberlog.sql.statement import FLOAT_TEXT
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
 
 
@@ -93,9 +94,6 @@ class Dialect(ABC):
         return call(FLOAT_TEXT, value)
 
 
-FLOAT_TEXT = "emberlog_float_text"
-
-
 def in_range(value: Sql, type: Type, convert: Sql) -> Sql:
     """`convert` when the value is in the range of an integer type, else NULL."""
     low, high = integer_range(type)
@@ -105,17 +103,6 @@ def in_range(value: Sql, type: Type, convert: Sql) -> Sql:
 class DuckDB(Dialect):
     name = "duckdb"
     int64, uint64, float64, symbol, timestamp = "BIGINT", "UBIGINT", "DOUBLE", "VARCHAR", "TIMESTAMP"
-
-    # Static helper functions of a connection. Lambdas and 128-bit integers have no common spelling in sqlglot.
-    PRELUDE = (
-        """CREATE OR REPLACE MACRO emberlog_power(a, b) AS
-             TRY(list_reduce(list_resize([a], b, a), lambda x, y: x * y))""",
-        """CREATE OR REPLACE MACRO emberlog_shift_left(a, n) AS
-             ((a::HUGEINT * (1::HUGEINT << (n & 63)::INTEGER)) % 18446744073709551616::HUGEINT
-               + 18446744073709551616::HUGEINT) % 18446744073709551616::HUGEINT""",
-        """CREATE OR REPLACE MACRO emberlog_signed(a) AS
-             (CASE WHEN a > 9223372036854775807::HUGEINT THEN a - 18446744073709551616::HUGEINT ELSE a END)::BIGINT""",
-    )
 
     def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         node = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}[operator]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cached_property
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from emberlog.sql.compile import Statement
-from emberlog.sql.dialect import FLOAT_TEXT, DuckDB
 from emberlog.sql.engine import SqlEngine
+from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, Statement
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from emberlog.sql.dialect import Dialect
 
 Answer = TypeVar("Answer")
 
@@ -40,13 +42,18 @@ class DuckEngine(SqlEngine):
             settings["threads"] = threads
         if memory is not None:
             settings["memory_limit"] = memory
-        self.dialect = DuckDB()
         self._connection = duckdb.connect(":memory:", config=settings)
-        for macro in DuckDB.PRELUDE:
+        for macro in DUCKDB_PRELUDE:
             self._connection.execute(macro)
         self._worker = ThreadPoolExecutor(1, "emberlog-duckdb")
         self._has_float_text = False
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        from emberlog.sql.dialect import DuckDB
+
+        return DuckDB()
 
     def _run(self, sql: str, statement: Statement | None = None) -> list[tuple[Any, ...]]:
         return self._interruptibly(lambda: self._execute(sql, statement).fetchall())

@@ -9,19 +9,24 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from emberlog.sql.compile import Statement
-from emberlog.sql.dialect import Dialect
+from emberlog.sql.statement import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from emberlog.sql.dialect import Dialect
 
 
 class SqlEngine(ABC):
     """A place where statements run and their tables live."""
 
-    dialect: Dialect
     place: str  # as `explain` and `stats` name it
     lazy: bool  # is `define` free until somebody reads?
+
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """How this engine spells SQL."""
 
     def table(self, name: str) -> str:
         """How a statement names a table."""

@@ -33,9 +33,9 @@ from emberlog.plan.logical import (
 )
 from emberlog.plan.names import positions
 from emberlog.plan.rename import rename
-from emberlog.sql.compile import MARK_BETWEEN, MARK_END, MARK_START, Statement, compile_plan
 from emberlog.sql.complaints import bad_pattern, no_value
 from emberlog.sql.engine import SqlEngine
+from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, Statement
 from emberlog.stats import Meter, StratumStats
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Type
@@ -72,6 +72,8 @@ class SqlEvaluator:
         return Scan(signature.name, names or positions(len(types)), types, version)
 
     def statement(self, plan: Plan) -> Statement:
+        from emberlog.sql.compile import compile_plan
+
         def table(relation: str, version: Version) -> str:
             return self.engine.table(self.table(relation, version))
 

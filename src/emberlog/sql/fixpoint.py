@@ -34,8 +34,8 @@ from emberlog.stats import MOST_ROUNDS, StratumStats, default_rounds
 from emberlog.syntax.nodes import Comparison, Variable
 
 if TYPE_CHECKING:
-    from emberlog.sql.compile import Statement
     from emberlog.sql.evaluate import SqlEvaluator
+    from emberlog.sql.statement import Statement
 
 BEST = "#best"  # the value that a group has so far
 

@@ -31,8 +31,8 @@ from emberlog.syntax.nodes import Call, Constant, Term, Until, Variable
 from emberlog.types import NUMBER
 
 if TYPE_CHECKING:
-    from emberlog.sql.compile import Statement
     from emberlog.sql.evaluate import SqlEvaluator
+    from emberlog.sql.statement import Statement
 
 OLD = "#old"
 

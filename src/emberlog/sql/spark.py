@@ -15,9 +15,9 @@ from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-from emberlog.sql.compile import Statement
-from emberlog.sql.dialect import FLOAT_TEXT, Spark
+from emberlog.sql.dialect import Dialect, Spark
 from emberlog.sql.engine import SqlEngine
+from emberlog.sql.statement import FLOAT_TEXT, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class SparkEngine(SqlEngine):
     lazy = True
 
     def __init__(self, session: Any) -> None:
-        self.dialect = Spark()
+        self._dialect = Spark()
         self.session = session
         self._prefix = f"emberlog_{uuid4().hex[:12]}_"
         self._tag = f"{self._prefix}run"
@@ -66,6 +66,10 @@ class SparkEngine(SqlEngine):
         self._has_float_text = False
 
     # --- tables --------------------------------------------------------------------------------------------------
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._dialect
 
     def table(self, name: str) -> str:
         """The view behind a table."""

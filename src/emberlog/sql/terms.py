@@ -17,10 +17,9 @@ from emberlog.analysis.functions import fallible, type_of
 from emberlog.plan.logical import Condition
 from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
 from emberlog.sql.dialect import Dialect, in_range
+from emberlog.sql.statement import Parameter
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import INT64_MAX, Type
-
-Parameter = bool | int | float | str | Decimal
 
 INTEGER_TEXT = "[+-]?[0-9]+"
 FLOAT_TEXT = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"

@@ -63,18 +63,25 @@ class Buckets(Loops):
         out.line(f"{slot} = {self.dense_slot(t, keys)}")
         out.line(f"{old} = {t}_val[{slot}]")
         with out.block(f"if {value} < {old}:"):
-            out.line(f"{t}_val[{slot}] = {value}")
             if layout.narrow:
                 with out.block(f"if {value} < -{LOWEST}:"):
                     out.line("fail = 1")
-            with out.block(f"if {old} == {t}_worst:"):
-                out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
-                out.line(f"{t}_count += 1")
-            out.line(f"{t}_seen[{slot}] = {t}_seen[{slot}] | np.uint8({KNOWN | QUEUED})")
-            self.sort_in(t, slot, value)
+                with out.block("else:"):
+                    self.lower(t, slot, value, old)
+            else:
+                self.lower(t, slot, value, old)
         # The first value of each slot is the worst number: a value that is as bad, or not a number, is no value.
         with out.block(f"elif not ({value} < {t}_worst):"):
             out.line("fail = 1")
+
+    def lower(self, t: str, slot: str, value: str, old: str) -> None:
+        out = self.out
+        out.line(f"{t}_val[{slot}] = {value}")
+        with out.block(f"if {old} == {t}_worst:"):
+            out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
+            out.line(f"{t}_count += 1")
+        out.line(f"{t}_seen[{slot}] = {t}_seen[{slot}] | np.uint8({KNOWN | QUEUED})")
+        self.sort_in(t, slot, value)
 
     def sort_in(self, t: str, slot: str, value: str) -> None:
         out, at, word, bit = self.out, self.out.fresh("b"), self.out.fresh("w"), self.out.fresh("m")

@@ -25,7 +25,7 @@ def change_of(nest: Nest, program: KernelProgram) -> Change:
         return "whole"
     assert head.value is not None
     moving = moving_of(nest, program)
-    used = any(not moving.isdisjoint(_read(step)) for step in (*nest.checks, *nest.steps))
+    used = any(not moving.isdisjoint(read_by(step)) for step in (*nest.checks, *nest.steps))
     if not used and moving.isdisjoint(variables_of(nest.rule.arguments[head.value])):
         return "first"
     return "multiple" if is_multiple(nest.rule, program) else "difference"
@@ -39,12 +39,13 @@ def moving_of(nest: Nest, program: KernelProgram) -> set[str]:
     return moving_variables(nest.rule, program) | start
 
 
-def _read(step: Step) -> set[str]:
+def read_by(step: Step) -> set[str]:
+    """The variables that a step reads."""
     match step:
         case Probe(_, _, terms) | Walk(_, _, terms):
             return {name for term in terms for name in variables_of(term)}
         case Meet(_, one, other):
-            return _read(one) | _read(other)
+            return read_by(one) | read_by(other)
         case Let(_, term):
             return set(variables_of(term))
         case Check():

@@ -9,6 +9,7 @@ from emberlog.kernels.code.source import (
     Array,
     Writer,
 )
+from emberlog.kernels.domains import is_float, kind_of
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.nests import Nest, Probe
 from emberlog.kernels.pivots import Pivots
@@ -76,39 +77,19 @@ class Terms:
                 return self.constant(value, wanted or ("float" if isinstance(value, float) else "int"))
             case Call():
                 return Arithmetic(self.out).call(
-                    term, lambda inner: self.term(inner, env, kinds), lambda inner: self.is_float(inner, kinds)
+                    term, lambda inner: self.term(inner, env, kinds), lambda inner: is_float(inner, kinds)
                 )
-            case _:
-                raise AssertionError(f"{term} cannot stand in a loop")
-
-    def is_float(self, term: Term, kinds: Mapping[str, Kind]) -> bool:
-        match term:
-            case Variable(name):
-                return kinds[name] == "float"
-            case Constant(value):
-                return isinstance(value, float)
-            case Call(function, arguments):
-                return function in ("to_float", "exp", "log", "sqrt", "tanh") or self.is_float(arguments[0], kinds)
             case _:
                 raise AssertionError(f"{term} cannot stand in a loop")
 
     def condition(self, check: Check, env: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
         left, right = check.condition.left, check.condition.right
-        kind = self.kind_of(left, kinds) or self.kind_of(right, kinds)
+        kind = kind_of(left, kinds) or kind_of(right, kinds)
         one, other = self.term(left, env, kinds, kind), self.term(right, env, kinds, kind)
         operator = check.condition.operator
         if operator.startswith("!") and operator != "!=":
             return f"not ({one} {operator[1:]} {other})"
         return f"{one} {'==' if operator == '=' else operator} {other}"
-
-    def kind_of(self, term: Term, kinds: Mapping[str, Kind]) -> Kind | None:
-        match term:
-            case Variable(name):
-                return kinds[name]
-            case Call():
-                return "float" if self.is_float(term, kinds) else "int"
-            case _:
-                return None
 
 
 def column_dtype(kind: Kind, narrow: bool) -> str:

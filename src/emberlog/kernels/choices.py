@@ -1,0 +1,71 @@
+"""How a component may be evaluated, and what comes of it: whoever evaluates it, whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from emberlog.kernels import cache
+from emberlog.kernels.encode import Encoder
+from emberlog.kernels.memory import bytes_of
+from emberlog.kernels.program import KernelProgram
+
+Columns = list[np.ndarray[Any, Any]]
+
+ROOM = 1 << 28  # bytes: the interpreter does not look at what it uses, so it needs room for all it may do
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How to evaluate, where there is a choice. `auto` is the planner's.
+
+    `decompose` off ignores pivots; `exchange` makes workers own facts and swap them each round; `storage` hash forces
+    hashed tables, `columns` the interpreter. `keep` are the tables whose rows are wanted; of others only the number is
+    known afterwards.
+    """
+
+    workers: int = 1
+    decompose: bool = True
+    exchange: bool = False
+    storage: Literal["auto", "hash", "rows", "loops", "columns"] = "auto"
+    ordered: bool = True
+    keep: frozenset[str] | None = None
+    partition: Mapping[str, int] | None = None
+    part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
+    memory: str | None = None  # such as 4GB; None: a share of what is free
+    spill: str | None = None  # the folder for finished rows that are too many
+
+
+@dataclass
+class Evaluated:
+    """The relations of a component. `how` says in a few words how it was evaluated."""
+
+    encoder: Encoder
+    counts: dict[str, int]
+    how: str
+    rounds: int = 0
+    derivations: int = 0
+    bytes_exchanged: int = 0
+    residual: float | None = None
+    converged: bool = False  # an iteration that reached its end
+    pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a relation, piece by piece, with columns `c0`, `c1`, .."""
+        columns = self.encoder.program.signatures[name].columns
+        names = [f"c{i}" for i in range(len(columns))]
+        for piece in self.pieces(name):
+            yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, piece, columns), names)
+
+
+def interprets(program: KernelProgram, choices: Choices) -> bool:
+    """May the interpreter evaluate this, as long as it is small? Not where somebody chose a way of the loops."""
+    if choices.storage == "columns":
+        return True
+    free = choices.storage == "auto" and choices.decompose and not choices.exchange and choices.partition is None
+    roomy = choices.memory is None or bytes_of(choices.memory) >= ROOM
+    return cache.INTERPRETS and free and roomy and program.mode == "delta"

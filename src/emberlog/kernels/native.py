@@ -1,0 +1,306 @@
+"""Evaluates a component by compiled loops: encodes Arrow tables, picks the way, runs it, decodes what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from emberlog.kernels.choices import Choices, Columns, Evaluated
+from emberlog.kernels.cluster.exchange import Exchange
+from emberlog.kernels.compose import Composed, compose
+from emberlog.kernels.encode import Encoder, by_name, check_contributors
+from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
+from emberlog.kernels.linear import is_linear
+from emberlog.kernels.masked import MaskedRun, Sparse
+from emberlog.kernels.memory import Memory, bytes_of
+from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
+from emberlog.kernels.pivots import Pivots, divided, pivots
+from emberlog.kernels.program import End, KernelProgram
+from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
+from emberlog.kernels.rows.relations import OverBudget
+from emberlog.kernels.run import Indexes, Prepared, State, prepare
+from emberlog.kernels.watch import Failed, Unsuited, Watch
+
+FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
+MATRIX_BITS = 1 << 33  # 1 GB
+VALUE_BITS = 64
+HALF = 2**31 - 1
+
+
+def evaluate(
+    program: KernelProgram,
+    statics: Mapping[str, pa.Table],
+    exits: Mapping[str, pa.Table],
+    watch: Watch,
+    choices: Choices = Choices(),  # noqa: B008 - frozen
+    starts: Mapping[str, pa.Table] | None = None,
+    end: End | None = None,
+    peers: Exchange | None = None,
+) -> Evaluated:
+    """The fixpoint, or the end of the iteration from `starts` whose rounds have the contributions `exits` each.
+
+    Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
+    """
+    memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
+    encoder = Encoder(program, by_name([statics, exits, starts or {}]), choices.workers)
+    arrays = {name: encoder.rows(name, table.columns, narrow=True) for name, table in statics.items()}
+    first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
+    begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
+    check_contributors(program, arrays, statics)
+    keeps = all(starts_within(begin[t.name], first[t.name], t.keys) for t in program.tables) if starts else True
+    if program.mode == "accumulate" and not keeps:
+        # A group of the start that nothing contributes to is gone after a round: only states know that.
+        program = replaced(program, mode="replace")
+    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
+    found = pivots(program) if choices.decompose and program.mode == "delta" else {}
+    chosen = divided(found, program, choices.partition)
+    apart = (peers is not None and peers.size > 1) or (choices.exchange and choices.workers > 1 and is_linear(program))
+    composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
+    if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()), rows)):
+        try:
+            return _by_rows(composed, encoder, arrays, first, choices, watch, memory)
+        except OverBudget as error:
+            raise Unsuited(f"{error} (memory=)") from None
+    fits = all(_fit_in_half(column) for name in first for column in first[name])
+
+    def loops(narrow: bool) -> Evaluated:
+        given = (program, chosen, encoder, arrays, first, begin, rows, choices, watch, memory, end, peers)
+        return evaluate_loops(*given, narrow)
+
+    try:
+        return loops(narrow=fits)
+    except Failed:
+        if not fits:
+            raise
+    # A number left 32 bits, perhaps: with 64 it is certain.
+    return loops(narrow=False)
+
+
+def evaluate_loops(
+    program: KernelProgram,
+    chosen: Pivots,
+    encoder: Encoder,
+    statics: Mapping[str, Columns],
+    exits: Mapping[str, Columns],
+    starts: Mapping[str, Columns],
+    rows: int,
+    choices: Choices,
+    watch: Watch,
+    memory: Memory,
+    end: End | None,
+    peers: Exchange | None,
+    narrow: bool,
+) -> Evaluated:
+    """By loops over facts; `narrow` tries integers in 32 bits."""
+    apart = peers is not None and peers.size > 1
+    indexes: Indexes = {}
+
+    def made(masks: bool) -> Prepared:
+        return prepare(
+            program,
+            chosen,
+            encoder,
+            statics,
+            rows,
+            force_hash=choices.storage == "hash",
+            # Workers that swap facts find what they have for others in lists.
+            ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
+            workers=choices.workers,
+            narrow_values=narrow,
+            partition=choices.partition,
+            masks=masks,
+            indexes=indexes,
+            there=constant_groups(program, encoder.sizes, exits) if choices.storage == "auto" and not apart else None,
+        )
+
+    prepared = made(masks=True)
+    if prepared.masked and prepared.bytes + State.needs(prepared) > memory.budget:
+        prepared = made(masks=False)
+    fitting = _with_room(prepared, choices, memory)
+    if program.mode != "delta":
+        return _iterated(prepared, encoder, exits, starts, end, watch)
+    if any(chosen.values()):
+        grouped = grouped_exits(prepared, exits, choices.part)
+        try:
+            return _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
+        except Sparse:
+            prepared = made(masks=False)
+            return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
+    return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
+
+
+def _with_room(prepared: Prepared, choices: Choices, memory: Memory) -> Choices:
+    """The choices with as many workers as there is room for their tables; raises where there is for none."""
+    each = State.needs(prepared)
+    memory.check(prepared.bytes + each, "tables and indexes")
+    if not choices.exchange and not any(prepared.pivots.values()):
+        return choices
+    room = (memory.budget - prepared.bytes) // max(each, 1)
+    memory.dismissed = max(choices.workers - room, 0)
+    return replaced(choices, workers=min(choices.workers, room))
+
+
+def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
+    """Do these numbers fit in 32 bits, with room for the worst one?"""
+    if column.dtype != np.int64 or not len(column):
+        return True
+    return bool(column.min() > -HALF and column.max() < HALF)
+
+
+# --- the ways --------------------------------------------------------------------------------------------------------
+
+
+def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool, rows: int) -> bool:
+    """Rows of sets beat loops over facts where there is no pivot, and more than a few facts; values need a matrix
+    that fits."""
+    values = any(relation.kind != "set" for relation in composed.program.recursive)
+    sizes = encoder.sizes
+    bits = max(sizes[int(r.first)] * sizes[int(r.second)] for r in composed.program.recursive)
+    return not pivoted and rows >= FEW_ROWS and (not values or bits * VALUE_BITS <= MATRIX_BITS)
+
+
+def _by_rows(
+    composed: Composed,
+    encoder: Encoder,
+    statics: Mapping[str, Columns],
+    exits: Mapping[str, Columns],
+    choices: Choices,
+    watch: Watch,
+    memory: Memory,
+) -> Evaluated:
+    from emberlog.kernels.rows.evaluate import RowsRun
+
+    def turned(name: str, columns: Columns) -> tuple[np.ndarray[Any, Any], ...]:
+        return (columns[1], columns[0], *columns[2:]) if name in composed.turned else tuple(columns)
+
+    run = RowsRun(
+        composed.program,
+        {str(domain): size for domain, size in encoder.sizes.items()},
+        {name: tuple(columns[: 3 if _is_valued(composed, name) else 2]) for name, columns in statics.items()},
+        {name: turned(name, columns) for name, columns in exits.items()},
+        workers=choices.workers,
+        budget=memory.budget,
+    )
+    names = [table.name for table in encoder.program.tables]
+    try:
+        # The first step takes up the exit rows.
+        while delta := run.step():
+            watch.rounds([delta], sum(run.facts(name) for name in names))
+        watch.rounds([0], sum(run.facts(name) for name in names))
+    finally:
+        run.close()
+    return Evaluated(
+        encoder,
+        {name: run.facts(name) for name in names},
+        f"row by row, {_workers(choices.workers)}",
+        derivations=run.derivations,
+        pieces=lambda name: (list(turned(name, list(piece))) for piece in run.chunks(name)),
+    )
+
+
+def _is_valued(composed: Composed, name: str) -> bool:
+    return any(static.name == name and static.valued for static in composed.program.statics)
+
+
+def _by_pivots(
+    prepared: Prepared, encoder: Encoder, grouped: Grouped, choices: Choices, watch: Watch, memory: Memory
+) -> Evaluated:
+    keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
+    many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
+    how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
+    kind = MaskedRun if prepared.masked else PivotRun
+    try:
+        result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
+    except (Sparse, Failed):
+        memory.forget()
+        raise
+    how += memory.told
+    return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
+
+
+def _by_rounds(
+    prepared: Prepared,
+    encoder: Encoder,
+    exits: Mapping[str, Columns],
+    choices: Choices,
+    watch: Watch,
+    memory: Memory,
+    peers: Exchange | None,
+) -> Evaluated:
+    """Rounds by one worker, or by several that swap facts where the rules look up no facts of each other."""
+    linear = is_linear(prepared.program)
+    if peers is not None and peers.size > 1:
+        if not linear:
+            raise Unsuited("a rule looks up recursive facts, which another worker may have")
+        done = Rounds(prepared, peers.rank, peers.size)
+        done.states.append(State(prepared))
+        run_worker(done.states[0], exits, peers, watch.rounds)
+        done.derivations, done.bytes_exchanged = done.states[0].derivations, peers.bytes_sent
+        how = f"rounds with an exchange, {_storages(prepared)}, {peers.size} workers"
+    elif choices.exchange and choices.workers > 1 and linear:
+        done = run_together(prepared, exits, choices.workers, watch)
+        how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}{memory.told}"
+    else:
+        done = run_alone(prepared, exits, watch, memory)
+        alone = "" if choices.workers == 1 else f" of {choices.workers}: there is no pivot to share out"
+        how = f"rounds, {_storages(prepared)}, one worker{alone}{memory.told}"
+    return Evaluated(
+        encoder,
+        done.counts(),
+        how,
+        derivations=done.derivations,
+        bytes_exchanged=done.bytes_exchanged,
+        pieces=lambda name: iter([done.columns(name)]),
+    )
+
+
+def _iterated(
+    prepared: Prepared,
+    encoder: Encoder,
+    constants: Mapping[str, Columns],
+    starts: Mapping[str, Columns],
+    end: End | None,
+    watch: Watch,
+) -> Evaluated:
+    if prepared.gathered:
+        way, how = gather, "sums gather what others give them (MRA)"
+    elif prepared.program.mode == "accumulate":
+        way, how = accumulate, "changes of sums are handed on (MRA)"
+    else:
+        way, how = replace, "each round replaces the state"
+    done = way(prepared, constants, starts, end, watch)
+    return Evaluated(
+        encoder,
+        done.counts(),
+        how,
+        derivations=done.derivations,
+        residual=done.residual,
+        converged=done.converged,
+        pieces=lambda name: iter([done.columns(name)]),
+    )
+
+
+def _storages(prepared: Prepared) -> str:
+    return f"{' and '.join(sorted({layout.storage for layout in prepared.layouts.values()}))} tables"
+
+
+def _first_rows(encoder: Encoder, name: str, table: pa.Table) -> Columns:
+    """Exit rows as numbers; where duplicates say nothing and are found at a glance, without them."""
+    made = encoder.program.table(name)
+    found = None
+    if made is not None and made.fold != "sum" and encoder.program.mode == "delta":
+        found = encoder.distinct_rows(name, table.columns)
+    return encoder.rows(name, table.columns) if found is None else found
+
+
+def _pivots(chosen: Pivots) -> str:
+    return ", ".join(f"{name}: {', '.join(str(p + 1) for p in spots)}" for name, spots in chosen.items())
+
+
+def _workers(number: int) -> str:
+    return "one worker" if number == 1 else f"{number} workers"

@@ -1,0 +1,34 @@
+"""SQL text as engines take it. What writes such text is loaded where there is a plan to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+Parameter = bool | int | float | str | Decimal
+
+FLOAT_TEXT = "emberlog_float_text"  # a function that engines are given: a float as programs show it
+
+# Static helper functions of a DuckDB connection. Lambdas and 128-bit integers have no common spelling in sqlglot.
+DUCKDB_PRELUDE = (
+    """CREATE OR REPLACE MACRO emberlog_power(a, b) AS
+         TRY(list_reduce(list_resize([a], b, a), lambda x, y: x * y))""",
+    """CREATE OR REPLACE MACRO emberlog_shift_left(a, n) AS
+         ((a::HUGEINT * (1::HUGEINT << (n & 63)::INTEGER)) % 18446744073709551616::HUGEINT
+           + 18446744073709551616::HUGEINT) % 18446744073709551616::HUGEINT""",
+    """CREATE OR REPLACE MACRO emberlog_signed(a) AS
+         (CASE WHEN a > 9223372036854775807::HUGEINT THEN a - 18446744073709551616::HUGEINT ELSE a END)::BIGINT""",
+)
+
+# An error that a statement raises carries its guard and values between these marks.
+MARK_START, MARK_END, MARK_BETWEEN = "<<emberlog ", ">>", "|~|"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL text with named parameters."""
+
+    sql: str
+    parameters: Mapping[str, Parameter]
+    needs_float_text: bool = False
