@@ -220,7 +220,7 @@ def compare(spark: Any, case: Case) -> None:
 CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 
-@settings(max_examples=6, suppress_health_check=CHECKS)
+@settings(max_examples=4, suppress_health_check=CHECKS)
 @given(case=cases())
 def test_what_workers_are_asked_is_what_sql_finds(spark: Any, case: Case) -> None:
     compare(spark, case)
