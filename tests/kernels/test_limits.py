@@ -164,10 +164,10 @@ def test_workers_are_gone_afterwards() -> None:
 def test_fewer_pivots_go_at_once_where_memory_is_short(memory: str, way: str) -> None:
     with engine(3, memory=memory) as made:
         # Everybody reaches the same few: masks pay.
-        made.register("arc", [(i, 60_000 + j) for i in range(5000) for j in range(2)] + [(60_001, 120_000)])
+        made.register("arc", [(i, 60_000 + j) for i in range(8000) for j in range(2)] + [(60_001, 120_000)])
         result = made.run(TC, evaluator="kernel")
         assert result.stats[-1].how == way
-        assert len(result["tc"]) == 15_001
+        assert len(result["tc"]) == 24_001
 
 
 def test_finished_rows_go_to_disk_where_memory_is_short() -> None:
@@ -187,7 +187,7 @@ def test_memory_is_a_size(text: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"storage": "tree"}, "storage is one of auto, hash, rows, loops, not 'tree'"),
+        ({"storage": "tree"}, "storage is one of auto, hash, rows, loops, columns, not 'tree'"),
         ({"decompose": "no"}, "decompose is one of True, False, not 'no'"),
         ({"workers": 2}, "there is no option `workers`"),
         ({"partition": 0}, "partition gives an argument for each predicate, not 0"),
