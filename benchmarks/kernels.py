@@ -30,7 +30,8 @@ def cases(program: str | None, data: str | None, quick: bool) -> list[tuple[Case
         chosen = [Case(program, data, data, None)]  # not in the table, but somebody wants to know
     if not chosen:
         raise UsageError(f"no line of the table has data `{data}`", fix="give the program too: --program tc")
-    return [(case, case.quick if quick else case.data) for case in chosen]
+    used = {(case.program, case.quick if quick else case.data): case for case in reversed(chosen)}
+    return [(case, data) for (_, data), case in reversed(used.items())]
 
 
 def table(
