@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from emberlog.analysis.program import CheckedProgram
 from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.load import given_table
-from emberlog.data.write import write_table
+from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
 from emberlog.executors.kernel import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from emberlog.kernels.choices import Choices
 
 
+SORTED_ROWS = 20_000_000  # more are written as they come: sorting them would take longer than all the rest
 MANY_ROWS = 1 << 20  # from so many rows on it pays to ask whether they are a set, in place of making one
 
 
@@ -301,6 +302,10 @@ class LocalExecutor(Executor):
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
         columns = self.plan.signatures[relation].columns
+        if relation in self.results and self.results[relation].count() > SORTED_ROWS:
+            self.have_rows(relation)
+            write_pieces(path, self.results[relation].reader(), named(columns, names))
+            return
         write_table(path, self.fetch(relation).cast(arrow_schema(columns)), named(columns, names))
 
     def close(self) -> None:

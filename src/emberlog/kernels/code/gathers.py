@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from emberlog.kernels.code.changes import read_by
 from emberlog.kernels.code.loops import Loops
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.layout import TableLayout
@@ -26,7 +27,7 @@ TOGETHER = 512
 def turned(
     program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]
 ) -> tuple[Nest, ...] | None:
-    """The nests with their last look-up turned round, from the group in the head to those that give to it.
+    """The nests with one look-up turned round, from the group in the head to those that give to it, and put last.
 
     None where a nest does not have that form: one group, what it gives along each row, and rows from it to others.
     """
@@ -40,21 +41,24 @@ def turned(
 
 
 def _turned(nest: Nest, layout: TableLayout, program: KernelProgram) -> Nest | None:
-    last = nest.steps[-1] if nest.steps else None
     (key,), value = layout.keys, layout.table.value
+    taker = nest.rule.arguments[key]
     assert value is not None
-    match last, nest.rule.arguments[key]:
-        case Probe(relation, (source,), (Variable(giver),), ((target, name),), False, False), Variable(taker) if (
-            name == taker
-            and (key, giver) in nest.binds
-            and taker not in variables_of(nest.rule.arguments[value])
-            and isinstance(program.static(relation).kinds[target], Id)
-            and isinstance(program.static(relation).kinds[source], Id)
-        ):
-            back = Probe(relation, (target,), (Variable(taker),), ((source, giver),))
-            return replace(nest, steps=(*nest.steps[:-1], back))
-        case _:
-            return None
+    for spot, step in enumerate(nest.steps):
+        rest = (*nest.steps[:spot], *nest.steps[spot + 1 :])
+        match step, taker:
+            case Probe(relation, (source,), (Variable(giver),), ((target, name),), False, False), Variable(bound) if (
+                name == bound
+                and (key, giver) in nest.binds
+                and bound not in variables_of(nest.rule.arguments[value])
+                and not any(bound in read_by(other) for other in (*nest.checks, *rest))
+                and all(isinstance(program.static(relation).kinds[column], Id) for column in (source, target))
+            ):
+                back = Probe(relation, (target,), (taker,), ((source, giver),))
+                return replace(nest, steps=(*rest, back))
+            case _:
+                continue
+    return None
 
 
 class Gathers(Loops):
