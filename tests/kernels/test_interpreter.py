@@ -49,7 +49,7 @@ def interpreter(loops: None) -> Iterator[None]:
 def cold() -> Iterator[None]:
     """No program is known to be more than the interpreter should do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_HOT", set())
+        patch.setattr(module, "_SPENT", {})
         yield
 
 
@@ -262,10 +262,25 @@ def test_what_is_over_budget_begins_again_with_loops(cold: None, monkeypatch: py
 
 
 def test_what_takes_long_begins_again_with_loops(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHORT", 0.0)
+    monkeypatch.setattr(module, "SHORT", 1e-9)
     result = run(TC, {"arc": CHAIN})
     assert "takes longer than loading a compiler" in result.stats[-1].how
     assert result["tc"].count() == 820
+
+
+def test_what_is_done_often_is_done_by_loops_in_the_end(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NOTHING", 0.0)
+    assert run(TC, {"arc": CHAIN}).stats[-1].how == "interpreted over columns"
+    (key,) = module._SPENT
+    assert 0 < module._SPENT[key] < module.SHORT
+    module._SPENT[key] = module.SHORT
+    assert "interpreted" not in run(TC, {"arc": CHAIN}).stats[-1].how
+
+
+def test_what_is_done_at_once_is_never_compiled(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NOTHING", 60.0)
+    run(TC, {"arc": CHAIN})
+    assert list(module._SPENT.values()) == [0.0]
 
 
 WAYS: list[dict[str, Any]] = [{"storage": "hash"}, {"decompose": False}, {"exchange": True}, {"storage": "loops"}]

@@ -19,9 +19,11 @@ from emberlog.kernels.watch import Overworked, Unsuited, Watch
 SMALL_ROWS = 50_000  # of input
 SMALL_BINDINGS = 2_000_000
 SHORT = 0.25  # seconds: about what it takes to load the compiler
+NOTHING = 0.02  # seconds: loops would take as long
 
-# Programs that turned out to be more than that: their loops are compiled and loaded.
-_HOT: set[int] = set()
+# How long the interpreter has worked on each program so far. What was long enough, in one run or in many, is worth
+# compiled loops the next time.
+_SPENT: dict[int, float] = {}
 
 
 def evaluate(
@@ -46,13 +48,17 @@ def evaluate(
             raise Unsuited(str(error)) from None
     why, key = "", hash((program.tables, program.rules))
     rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
-    if interprets(program, choices) and rows <= SMALL_ROWS and key not in _HOT:
+    if interprets(program, choices) and rows <= SMALL_ROWS and _SPENT.get(key, 0.0) < SHORT:
+        started = monotonic()
         try:
-            return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, monotonic() + SHORT))
+            return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, started + SHORT))
         except Overworked as error:
-            _HOT.add(key)
+            _SPENT[key] = SHORT
             again()
             why = f", after the interpreter stopped: {error}"
+        finally:
+            spent = monotonic() - started
+            _SPENT[key] = _SPENT.get(key, 0.0) + (spent if spent > NOTHING else 0.0)
     from emberlog.kernels import native
 
     found = native.evaluate(program, statics, exits, watch, choices, starts, end)
