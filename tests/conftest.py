@@ -31,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+@pytest.fixture(autouse=True)
+def strangers() -> None:
+    """To each test all programs are new: what one of them interpreted for long, another one does not get compiled."""
+    loaded = sys.modules.get("emberlog.kernels.evaluate")
+    if loaded is not None:
+        loaded._SPENT.clear()
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A real session on two cores, shared by all tests. Views and tables that a test makes are its own to remove."""

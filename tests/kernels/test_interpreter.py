@@ -45,14 +45,6 @@ def interpreter(loops: None) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def cold() -> Iterator[None]:
-    """No program is known to be more than the interpreter should do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SPENT", {})
-        yield
-
-
 def run(text: str, tables: Mapping[str, Any], evaluator: str = "kernel", **how: Any) -> emberlog.Result:
     engine = emberlog.Engine(executor="local", workers=1)
     for name, rows in tables.items():
@@ -252,7 +244,7 @@ def test_small_work_is_interpreted_by_default() -> None:
     assert (result.stats[-1].evaluator, result.stats[-1].how) == ("kernel", HOW)
 
 
-def test_what_is_over_budget_begins_again_with_loops(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_over_budget_begins_again_with_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALL_BINDINGS", 100)
     first, second = (run(TC, {"arc": CHAIN}).stats[-1] for _ in range(2))
     assert "after the interpreter stopped: more than 100 bindings" in first.how
@@ -261,14 +253,14 @@ def test_what_is_over_budget_begins_again_with_loops(cold: None, monkeypatch: py
         assert stats.facts == 820 and stats.rounds < 50 and len(stats.deltas) <= stats.rounds
 
 
-def test_what_takes_long_begins_again_with_loops(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_long_begins_again_with_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHORT", 1e-9)
     result = run(TC, {"arc": CHAIN})
     assert "takes longer than loading a compiler" in result.stats[-1].how
     assert result["tc"].count() == 820
 
 
-def test_what_is_done_often_is_done_by_loops_in_the_end(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_often_is_done_by_loops_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "NOTHING", 0.0)
     assert run(TC, {"arc": CHAIN}).stats[-1].how == "interpreted over columns"
     (key,) = module._SPENT
@@ -277,7 +269,7 @@ def test_what_is_done_often_is_done_by_loops_in_the_end(cold: None, monkeypatch:
     assert "interpreted" not in run(TC, {"arc": CHAIN}).stats[-1].how
 
 
-def test_what_is_done_at_once_is_never_compiled(cold: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_at_once_is_never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "NOTHING", 60.0)
     run(TC, {"arc": CHAIN})
     assert list(module._SPENT.values()) == [0.0]
