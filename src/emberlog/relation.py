@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from emberlog.diagnostics import UsageError
 from emberlog.types import Column
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Relation:
         """The first rows, in order: of these, however many there are, only `count` are fetched."""
         from emberlog.data.arrow import rows
 
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise UsageError(f"head gives a number of rows, from 0 on, not {count!r}")
         return rows(self._typed(self._holder.head(count)))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -69,3 +69,9 @@ def test_others_are_not_made() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 8_002_000 * 2 * 8 / 2
+
+
+@pytest.mark.parametrize("count", [-1, 2.5, None, True])
+def test_a_number_of_rows(count: Any, local: Place) -> None:
+    with pytest.raises(emberlog.UsageError, match="a number of rows"):
+        local.run(TC, {"arc": [(1, 2)]})["tc"].head(count)

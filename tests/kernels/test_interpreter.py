@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -300,3 +301,39 @@ def test_an_iteration_is_none_for_the_interpreter() -> None:
               r(i+1,Y,sum<R>) <- r(i,X,V), arc(X,Y), R = V * 0.5, {sum[delta R] < 0.001}."""
     with pytest.raises(UsageError, match="an iteration is not evaluated over columns"):
         run(text, {"arc": CHAIN}, storage="columns")
+
+
+@pytest.mark.parametrize("how", [{"storage": "columns"}, {"storage": "loops"}, {"evaluator": "sql"}], ids=str)
+def test_decimals_of_different_digits_meet(how: dict[str, Any]) -> None:
+    one, other = pa.decimal128(5, 2), pa.decimal128(12, 4)
+    arc = [(Decimal("1.50"), Decimal("2.25")), (Decimal("2.25"), Decimal("3.00"))]
+    brc = [(Decimal("3.0000"), Decimal("99999999.1234")), (Decimal("2.2500"), Decimal("1.0000"))]
+    tables = {
+        name: pa.table([pa.array(column, type) for column in zip(*rows, strict=True)], names=["x", "y"])
+        for name, rows, type in (("arc", arc, one), ("brc", brc, other))
+    }
+    found = run("tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), brc(Z,Y).", tables, **how)
+    want = {*arc, (Decimal("1.50"), Decimal("1")), (Decimal("2.25"), Decimal("99999999.1234"))}
+    assert set(found["tc"].rows()) == want
+
+
+def test_what_is_asked_for_keeps_to_limits() -> None:
+    rows = [(x, (x * k + 1) % 900) for x in range(900) for k in (2, 3, 5)]
+    text = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y)."
+    with pytest.raises(emberlog.LimitError, match="second"):
+        run(text, {"arc": rows}, storage="columns", limits={"seconds": 0.5})
+
+
+@pytest.mark.parametrize("how", [{"exchange": True}, {"partition": {"tc": 0}}, {"decompose": False}], ids=str)
+def test_it_has_no_other_choices(how: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="one worker that interprets"):
+        run(TC, {"arc": CHAIN}, storage="columns", **how)
+
+
+@pytest.mark.parametrize("storage", ["columns", "loops", "hash"])
+def test_rounds_are_those_that_are_told(storage: str) -> None:
+    ring = [(x, (x + 1) % 20) for x in range(20)]
+    rounds = run(TC, {"arc": ring}, storage=storage).stats[-1].rounds
+    assert run(TC, {"arc": ring}, storage=storage, limits={"rounds": rounds})["tc"].count() == 400
+    with pytest.raises(emberlog.LimitError, match="rounds"):
+        run(TC, {"arc": ring}, storage=storage, limits={"rounds": rounds - 1})

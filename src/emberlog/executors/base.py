@@ -70,7 +70,13 @@ class Variants:
             allowed = CHOICES.get(name)
             if allowed is not None and value not in allowed:
                 raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
-        return Variants(**options)
+        made = Variants(**options)
+        if made.storage == "columns" and (made.exchange or made.partition is not None or not made.decompose):
+            raise UsageError(
+                'storage="columns" is one worker that interprets: exchange, partition and decompose say nothing to it',
+                fix='leave them out, or use storage="loops"',
+            )
+        return made
 
     def check(self, program: CheckedProgram) -> None:
         """Raises where `partition` is not of arguments by which recursive predicates can be divided."""
@@ -90,7 +96,7 @@ class Variants:
                     fix=f"these are recursive: {there}" if there else "leave partition out: this program has none",
                 )
             arity = len(signatures[name].columns)
-            if not isinstance(spot, int) or not 0 <= spot < arity:
+            if not isinstance(spot, int) or isinstance(spot, bool) or not 0 <= spot < arity:
                 raise UsageError(f"partition: `{name}` has {arity} arguments, counted from 0, and none is {spot!r}")
             if spot in signatures[name].aggregates:
                 groups = ", ".join(map(str, signatures[name].groups))

@@ -26,6 +26,7 @@ IDS_A_ROW = 4
 IDS_ANYWAY = 1 << 16
 MANY = 1 << 18  # rows for which threads pay
 MOST_IDS = (1 << 31) - 2
+MOST_DIGITS = 38  # of a decimal
 INT32 = np.iinfo(np.int32)
 
 
@@ -69,7 +70,7 @@ class Listed(Dictionary):
         self.size = len(values)
 
     def encode(self, values: Values) -> np.ndarray[Any, Any]:
-        found = pc.index_in(values, value_set=self.values)
+        found = pc.index_in(values.cast(self.values.type), value_set=self.values)
         return _joined(found, np.int32).astype(np.uint32)
 
     def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
@@ -155,10 +156,21 @@ def dictionary(domain: Domain, columns: Sequence[Values], workers: int = 1) -> D
     if domain.type.kind == "number":
         constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
         return _of_integers(columns, constants, workers)
-    type = columns[0].type if columns else arrow_type(domain.type)
+    type = _common_type([column.type for column in columns]) if columns else arrow_type(domain.type)
     extra = _constants(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
     return Listed(found.take(pc.sort_indices(found)))
+
+
+def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """A type for the values of all these; decimals may have different digits before and after the point."""
+    if not all(pa.types.is_decimal(type) for type in types):
+        return types[0]
+    scale = max(type.scale for type in types)
+    digits = max(type.precision - type.scale for type in types) + scale
+    if digits > MOST_DIGITS:
+        raise Unsuited(f"decimals of more than {MOST_DIGITS} digits together")
+    return pa.decimal128(digits, scale)
 
 
 def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:

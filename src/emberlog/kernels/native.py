@@ -219,6 +219,8 @@ def _by_pivots(
     except (Sparse, Failed):
         memory.forget()
         raise
+    if result.rounds > watch.most_rounds:
+        watch.failed(2)
     how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
 

@@ -310,7 +310,14 @@ class State:
         source = self.prepared.source
         self.arrays.update(arguments)
         values = [self.counts, *(self.arrays[array.name] for array in source.arguments[1:])]
-        self.arrays.update(zip(source.returned, self.prepared.function(*values), strict=True))
+        try:
+            returned = self.prepared.function(*values)
+        except SystemError as error:
+            # A signal that comes while tables grow is noticed by Python only when the loops are done.
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None
+            raise
+        self.arrays.update(zip(source.returned, returned, strict=True))
 
     def figure(self, name: str) -> int:
         """A counter of the last call."""

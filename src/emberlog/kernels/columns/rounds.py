@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import thread_time
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ ROW = "#row"  # the column that numbers bindings, where they are put together ag
 
 @dataclass(frozen=True)
 class Budget:
-    """How many bindings may be looked at, and until when. Past that the work is `Overworked`."""
+    """How many bindings may be looked at, and until when on the clock of this thread. Past that it is `Overworked`."""
 
     bindings: int | None = None
     until: float | None = None
@@ -34,7 +34,7 @@ class Budget:
     def check(self, bindings: int) -> None:
         if self.bindings is not None and bindings > self.bindings:
             raise Overworked(f"more than {self.bindings:,} bindings")
-        if self.until is not None and monotonic() > self.until:
+        if self.until is not None and thread_time() > self.until:
             raise Overworked("it takes longer than loading a compiler does")
 
 
@@ -71,8 +71,8 @@ def interpret(
     arrays = {name: encoder.rows(name, table.columns) for name, table in statics.items()}
     first = {name: encoder.rows(name, table.columns) for name, table in exits.items()}
     check_contributors(program, arrays, statics)
-    run = Interpreter(program, encoder, arrays, budget)
-    run.fixpoint(first, watch)
+    run = Interpreter(program, encoder, arrays, budget, watch)
+    run.fixpoint(first)
     return Evaluated(
         encoder,
         {name: one.count for name, one in run.tables.items()},
@@ -86,7 +86,12 @@ class Interpreter:
     """The tables and indexes of one evaluation."""
 
     def __init__(
-        self, program: KernelProgram, encoder: Encoder, statics: Mapping[str, Columns], budget: Budget
+        self,
+        program: KernelProgram,
+        encoder: Encoder,
+        statics: Mapping[str, Columns],
+        budget: Budget,
+        watch: Watch,
     ) -> None:
         self.program = program
         self.encoder = encoder
@@ -94,23 +99,29 @@ class Interpreter:
         self.tables = {table.name: facts(table, encoder.sizes) for table in program.tables}
         self.plans = [_Plan(nest, program, Terms(nest.rule.kinds, encoder.constant)) for nest in nests(program, {})]
         self.budget = budget
+        self.watch = watch
         self.bindings = 0
         self.derivations = 0
         self._indexes: dict[tuple[str, tuple[int, ...]], Index] = {}
 
-    def fixpoint(self, exits: Mapping[str, Columns], watch: Watch) -> None:
+    def fixpoint(self, exits: Mapping[str, Columns]) -> None:
         for name, columns in exits.items():
             if len(columns[0]):
                 self.tables[name].put([_wide(column) for column in columns], len(columns[0]))
         while any(table.waiting for table in self.tables.values()):
             took = sum(self._take(table) for table in self.tables.values())
-            watch.rounds([took], sum(table.count for table in self.tables.values()))
+            self.watch.rounds([took], self.count)
             self._spend(0)
-        watch.rounds([0], sum(table.count for table in self.tables.values()))
+        self.watch.rounds([0], self.count)
+
+    @property
+    def count(self) -> int:
+        return sum(table.count for table in self.tables.values())
 
     def _spend(self, bindings: int) -> None:
         self.bindings += bindings
         self.budget.check(self.bindings)
+        self.watch.look(self.count)
 
     # --- facts that are taken up -----------------------------------------------------------------------------------
 
