@@ -130,7 +130,13 @@ with emberlog.Engine(executor="local", workers={workers}) as engine:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "how"),
-    [(1, "storage='loops'"), (2, "storage='loops'"), (1, "storage='rows'"), (2, "storage='hash', decompose=False")],
+    [
+        (1, "storage='loops'"),
+        (2, "storage='loops'"),
+        (1, "storage='rows'"),
+        (1, "storage='hash'"),
+        (2, "storage='hash', decompose=False"),
+    ],
 )
 def test_ctrl_c_ends_long_loops(workers: int, how: str) -> None:
     command = [sys.executable, "-c", LONG.format(workers=workers, text=TC, how=how)]

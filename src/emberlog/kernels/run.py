@@ -313,10 +313,11 @@ class State:
         try:
             returned = self.prepared.function(*values)
         except SystemError as error:
-            # A signal that comes while tables grow is noticed by Python only when the loops are done.
-            if isinstance(error.__cause__, KeyboardInterrupt):
-                raise error.__cause__ from None
-            raise
+            # A signal that comes while loops run is noticed when they hand back arrays, and covered by errors of that.
+            cause: BaseException | None = error
+            while isinstance(cause, SystemError):
+                cause = cause.__cause__
+            raise cause if isinstance(cause, KeyboardInterrupt) else error from None
         self.arrays.update(zip(source.returned, returned, strict=True))
 
     def figure(self, name: str) -> int:
