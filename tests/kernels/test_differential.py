@@ -15,21 +15,14 @@ from hypothesis import strategies as st
 
 from emberlog.diagnostics import UsageError
 from emberlog.kernels.cache import COMPILES
+from kernels.components import COMPONENTS
 from kernels.variants import FEW, WAYS, by_kernels, in_every_way
 from naive.values import Row
-from strategies import Case, assert_agrees, recursive_programs
-from strategies.recursive import extremum_components, pair_components, plain_components, sum_components
+from strategies import Case, assert_agrees
 
 SOME = settings(max_examples=5 if COMPILES else 10, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=40 if COMPILES else 2000, suppress_health_check=list(HealthCheck))
 
-COMPONENTS = {
-    "plain": plain_components(),
-    "extremum": extremum_components(),
-    "pair": pair_components(),
-    "sum": sum_components(),
-    "any": recursive_programs(),
-}
 # Of the random components so many must be ones that loops evaluate; of all random programs only some are.
 LEAST = {"plain": 0.9, "extremum": 0.9, "pair": 0.9, "sum": 0.5, "any": 0.05}
 

@@ -17,23 +17,16 @@ from emberlog.kernels import cache
 from emberlog.kernels import evaluate as module
 from emberlog.stats import StratumStats
 from emberlog.types import INT64_MAX, INT64_MIN
+from kernels.components import COMPONENTS
 from kernels.variants import by_kernels, in_every_way
 from naive.values import Row
-from strategies import Case, assert_agrees, recursive_programs
-from strategies.recursive import extremum_components, pair_components, plain_components, sum_components
+from strategies import Case, assert_agrees
 
 HOW = "interpreted over columns"
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
 NONLINEAR = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y)."
 MANY = settings(max_examples=50, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=3000, suppress_health_check=list(HealthCheck))
-COMPONENTS = {
-    "plain": plain_components(),
-    "extremum": extremum_components(),
-    "pair": pair_components(),
-    "sum": sum_components(),
-    "any": recursive_programs(),
-}
 Rows = list[tuple[Any, ...]]
 
 

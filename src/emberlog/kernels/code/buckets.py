@@ -78,8 +78,7 @@ class Buckets(Loops):
         out = self.out
         out.line(f"{t}_val[{slot}] = {value}")
         with out.block(f"if {old} == {t}_worst:"):
-            out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
-            out.line(f"{t}_count += 1")
+            self.note(t, slot)
         out.line(f"{t}_seen[{slot}] = {t}_seen[{slot}] | np.uint8({KNOWN | QUEUED})")
         self.sort_in(t, slot, value)
 

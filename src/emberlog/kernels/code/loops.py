@@ -227,11 +227,9 @@ class Loops(Facts):
             out.line(f"pivot += {self.use('step', 'int64', 0)}")
         out.line("rounds = deepest")
         out.line(f"counts[{base + 3}], counts[{base + 5}] = pivot, phase")
-        outs = ", ".join(f"{t}_out" for t in self.tables.values())
         written = self.use("written", "int64")
         for i, t in enumerate(self.tables.values()):
             out.line(f"{written}[{i}] = {t}_out")
-        del outs
 
     def begin_pivot(self) -> None:
         """What stands before the first fact of a pivot."""

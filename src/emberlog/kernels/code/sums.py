@@ -103,5 +103,4 @@ class Sums(Loops):
         out.line(f"{t}_del[{slot}] += {value}")
         with out.block(f"if {t}_count < {t}_del.size and {t}_seen[{slot}] == 0:"):
             out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN})")
-            out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
-            out.line(f"{t}_count += 1")
+            self.note(t, slot)

@@ -100,8 +100,12 @@ class Tables(Terms):
             return
         with out.block(f"if {t}_seen[{slot}] == 0:"):
             out.line(f"{t}_seen[{slot}] = {'ONE' if self.pivoted else f'np.uint8({KNOWN | QUEUED})'}")
-            out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
-            out.line(f"{t}_count += 1")
+            self.note(t, slot)
+
+    def note(self, t: str, slot: str) -> None:
+        """A slot that is new goes to the list of those that have facts."""
+        self.out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
+        self.out.line(f"{t}_count += 1")
 
     def new_slot(self, layout: TableLayout, t: str, slot: str, spot: str, keys: list[str]) -> None:
         out = self.out
@@ -142,8 +146,7 @@ class Tables(Terms):
         """A dense slot that is new is noted."""
         if layout.storage == "dense":
             with self.out.block(f"if {bits} == 0:"):
-                self.out.line(f"{t}_log[np.uint64({t}_count)] = {slot}")
-                self.out.line(f"{t}_count += 1")
+                self.note(t, slot)
 
     def add(self, layout: TableLayout, t: str, slot: str, value: str) -> None:
         out, sum_, hold = self.out, self.out.fresh("d"), None
