@@ -169,7 +169,9 @@ def test_numbers_are_narrowed_where_they_fit(values: tuple[int, ...], dtype: str
     program = KernelProgram((), (Static("e", ("int",)),), (), (), {})
     column = pa.array(values, pa.int64())
     made = Encoder(program, {"e": [[column]]})
-    (narrow,) = made.rows("e", [column], narrow=True)
+    lazy = made.columns("e", [column])
+    raw = np.concatenate([np.empty(0, np.int64), *lazy.pieces(0)])
+    (narrow,) = lazy
     (wide,) = made.rows("e", [column])
-    assert narrow.dtype == dtype and wide.dtype == np.int64
-    assert narrow.tolist() == wide.tolist() == list(values)
+    assert lazy.dtype(0) == narrow.dtype == dtype and wide.dtype == np.int64
+    assert raw.tolist() == narrow.tolist() == wide.tolist() == list(values)

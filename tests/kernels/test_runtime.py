@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from emberlog.kernels import sorting
 from emberlog.kernels.cache import call
-from emberlog.kernels.encode import is_unique
+from emberlog.kernels.encode import Held, is_unique
 from emberlog.kernels.indexes import build
 from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
@@ -187,7 +187,7 @@ def test_an_index_finds_the_rows_that_match(drawn: tuple[Static, tuple[int, ...]
         np.array([row[i] for row in rows], dtypes[kind] if isinstance(kind, str) else np.uint32)
         for i, kind in enumerate(static.kinds)
     ]
-    index = build(static, bound, columns, set(range(len(columns))), 5)
+    index = build(static, bound, Held(columns), set(range(len(columns))), 5)
     wanted = defaultdict(list)
     for row in rows:
         wanted[tuple(row[i] for i in bound)].append(row)

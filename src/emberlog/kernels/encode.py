@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
@@ -121,10 +121,21 @@ def _different(columns: Sequence[Values]) -> list[Values]:
     return list({_place(column) or number: column for number, column in enumerate(columns)}.values())
 
 
-def _ends(values: Values) -> tuple[int, int]:
-    """The least and the greatest of some integers."""
-    found = pc.min_max(values)
-    return found["min"].as_py(), found["max"].as_py()
+class Ends:
+    """The least and the greatest of some integers, looked for once in each place of memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tuple[int, int]] = {}
+
+    def __call__(self, values: Values) -> tuple[int, int]:
+        key = _place(values)
+        if key is None or key not in self._known:
+            found = pc.min_max(values)
+            ends = found["min"].as_py(), found["max"].as_py()
+            if key is None:
+                return ends
+            self._known[key] = ends
+        return self._known[key]
 
 
 def _joined(values: Values, dtype: type[np.number[Any]]) -> np.ndarray[Any, Any]:
@@ -149,13 +160,14 @@ def chunks(values: Values) -> list[pa.Array]:
     return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
-def dictionary(domain: Domain, columns: Sequence[Values], workers: int = 1) -> Dictionary:
+def dictionary(domain: Domain, columns: Sequence[Values], ends: Ends | None = None, workers: int = 1) -> Dictionary:
     """The dictionary of everything in these columns and the constants of the rules."""
+    ends = ends or Ends()
     if domain.codes is not None:
-        return Coded(_of_integers(columns, [code for _, code in domain.codes], workers), dict(domain.codes))
+        return Coded(_of_integers(columns, [code for _, code in domain.codes], ends, workers), dict(domain.codes))
     if domain.type.kind == "number":
         constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
-        return _of_integers(columns, constants, workers)
+        return _of_integers(columns, constants, ends, workers)
     type = _common_type([column.type for column in columns]) if columns else arrow_type(domain.type)
     extra = _constants(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
@@ -179,13 +191,13 @@ def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
     return made.cast(type)
 
 
-def _of_integers(columns: Sequence[Values], constants: list[int], workers: int) -> Dictionary:
+def _of_integers(columns: Sequence[Values], constants: list[int], ends: Ends, workers: int) -> Dictionary:
     rows = sum(len(column) for column in columns) + len(constants)
     if not rows:
         return Range(0, 0)
-    ends = mapped(_ends, [column for column in columns if len(column)], workers)
-    low = min([low for low, _ in ends] + constants)
-    high = max([high for _, high in ends] + constants)
+    both = mapped(ends, [column for column in columns if len(column)], workers)
+    low = min([low for low, _ in both] + constants)
+    high = max([high for _, high in both] + constants)
     if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):
         near = 0 <= low < IDS_ANYWAY
         return Range(0 if near else low, high - (0 if near else low) + 1)
@@ -204,10 +216,11 @@ class Encoder:
         self.program = program
         self.workers = workers
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
+        self._ends = Ends()
         self.dictionaries = []
         for domain in program.domains:
             columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
-            found = dictionary(domain, _different(columns), workers)
+            found = dictionary(domain, _different(columns), self._ends, workers)
             if found.size > MOST_IDS:
                 raise Unsuited("more than two thousand million different values")
             self.dictionaries.append(found)
@@ -221,10 +234,7 @@ class Encoder:
             case Id(domain):
                 return self.dictionaries[domain].encode(values)
             case "int":
-                low, high = _ends(values) if len(values) else (0, INT32.max + 1)
-                if low == INT64_MIN or high >= INT64_MAX:
-                    raise Unsuited("a number at the end of what 64 bits hold")
-                fits = narrow and low >= INT32.min and high <= INT32.max
+                fits = self.fits(values) and narrow
                 return _filled(values, np.dtype(np.int32 if fits else np.int64))
             case "float":
                 found = _joined(values.cast(pa.float64()), np.float64)
@@ -234,14 +244,36 @@ class Encoder:
             case "unread":
                 return np.empty(0, np.uint32)
 
-    def rows(self, relation: str, columns: Sequence[Values], narrow: bool = False) -> list[np.ndarray[Any, Any]]:
-        """The columns of a relation as numbers; with `narrow`, integers in 32 bits where they fit: less to read."""
+    def fits(self, values: Values) -> bool:
+        """Do these numbers fit in 32 bits? Raises where one does not fit in 64, less the last."""
+        if not len(values):
+            return False
+        low, high = self._ends(values)
+        if low == INT64_MIN or high >= INT64_MAX:
+            raise Unsuited("a number at the end of what 64 bits hold")
+        return low >= INT32.min and high <= INT32.max
+
+    def is_plain(self, kind: Id) -> bool:
+        """Are the ids of a domain the numbers themselves?"""
+        dictionary = self.dictionaries[kind.domain]
+        return isinstance(dictionary, Range) and dictionary.low == 0
+
+    def has(self, values: Values, kind: Kind) -> bool:
+        """Was this column encoded already?"""
+        return (_place(values), kind, kind == "int") in self._encoded
+
+    def rows(self, relation: str, columns: Sequence[Values]) -> list[np.ndarray[Any, Any]]:
+        """The columns of a relation as numbers."""
         kinds = self.program.kinds(relation)
 
         def encoded(spot: int) -> np.ndarray[Any, Any]:
-            return self._once(columns[spot], kinds[spot], narrow)
+            return self._once(columns[spot], kinds[spot], narrow=False)
 
         return mapped(encoded, range(len(kinds)), self.workers if len(columns[0]) > MANY else 1) if columns else []
+
+    def columns(self, relation: str, columns: Sequence[Values]) -> Lazy:
+        """The columns of a relation, for whoever may not need all of them as numbers."""
+        return Lazy(self, self.program.kinds(relation), columns)
 
     def distinct_rows(self, relation: str, columns: Sequence[Values]) -> list[np.ndarray[Any, Any]] | None:
         """The rows without duplicates, where all columns are one: `cc(X, min<X>) <- arc(X, _)`. None elsewhere."""
@@ -249,11 +281,25 @@ class Encoder:
         domain = next((kind for kind in kinds if isinstance(kind, Id)), None)
         if domain is None or len(places) != 1 or None in places or len(columns[0]) < self.sizes[domain.domain]:
             return None
-        there = np.zeros(self.sizes[domain.domain], np.uint8)
-        _mark(self._once(columns[0], domain, False), there)
-        found = self.dictionaries[domain.domain].decode(np.flatnonzero(there).astype(np.uint32))
+        ids = np.flatnonzero(self._there(Lazy(self, [domain], columns).pieces(0), domain)).astype(np.uint32)
+        if all(isinstance(kind, Id) and self.is_plain(kind) for kind in kinds):
+            return [ids] * len(kinds)
+        found = self.dictionaries[domain.domain].decode(ids)
         # Not by `_once`: it knows columns by where they are, and these go; the next ones may come to be in their place.
         return [self.column(found, kind) for kind in kinds]
+
+    def _there(self, pieces: Sequence[np.ndarray[Any, Any]], domain: Id) -> np.ndarray[Any, Any]:
+        """A flag for each id that stands somewhere. Workers set flags of their own: lines of memory do not travel."""
+        flags = np.zeros((self.workers, self.sizes[domain.domain]), np.uint8)
+
+        def mark(worker: int) -> None:
+            for piece in pieces:
+                part = slice(len(piece) * worker // self.workers, len(piece) * (worker + 1) // self.workers)
+                _mark(piece[part], flags[worker])
+
+        mapped(mark, range(self.workers), self.workers)
+        found: np.ndarray[Any, Any] = np.bitwise_or.reduce(flags)
+        return found
 
     def _once(self, values: Values, kind: Kind, narrow: bool) -> np.ndarray[Any, Any]:
         """An encoded column; one that stands in several relations is encoded once."""
@@ -292,6 +338,76 @@ class Encoder:
                 case _:
                     found.append(as_arrow(values))
         return found
+
+
+class Held(Sequence["np.ndarray[Any, Any]"]):
+    """The columns of a relation as numbers, integers in 32 bits where they fit: less to read."""
+
+    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    @overload
+    def __getitem__(self, spot: int) -> np.ndarray[Any, Any]: ...
+
+    @overload
+    def __getitem__(self, spot: slice) -> list[np.ndarray[Any, Any]]: ...
+
+    def __getitem__(self, spot: int | slice) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
+        return [self[one] for one in range(*spot.indices(len(self)))] if isinstance(spot, slice) else self._array(spot)
+
+    def _array(self, spot: int) -> np.ndarray[Any, Any]:
+        return self._arrays[spot]
+
+    @property
+    def rows(self) -> int:
+        return max(len(array) for array in self._arrays)
+
+    def dtype(self, spot: int) -> np.dtype[Any]:
+        found: np.dtype[Any] = self._arrays[spot].dtype
+        return found
+
+    def pieces(self, spot: int) -> Sequence[np.ndarray[Any, Any]]:
+        """The numbers of a column, perhaps in more bits and more pieces: for whoever reads them once."""
+        return [self._arrays[spot]]
+
+
+class Lazy(Held):
+    """The same, encoded when somebody asks. Where values are numbers already, pieces are the memory they came in."""
+
+    def __init__(self, encoder: Encoder, kinds: Sequence[Kind], columns: Sequence[Values]) -> None:
+        self._encoder, self._kinds, self._columns = encoder, kinds, columns
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def _array(self, spot: int) -> np.ndarray[Any, Any]:
+        return self._encoder._once(self._columns[spot], self._kinds[spot], narrow=True)
+
+    @property
+    def rows(self) -> int:
+        return len(self._columns[0]) if self._columns else 0
+
+    def dtype(self, spot: int) -> np.dtype[Any]:
+        match self._kinds[spot]:
+            case "int" if self._encoder.fits(self._columns[spot]):
+                return np.dtype(np.int32)
+            case "int":
+                return np.dtype(np.int64)
+            case "float":
+                return np.dtype(np.float64)
+            case _:
+                return np.dtype(np.uint32)
+
+    def pieces(self, spot: int) -> Sequence[np.ndarray[Any, Any]]:
+        kind, values = self._kinds[spot], self._columns[spot]
+        as_they_are = kind == "int" or (isinstance(kind, Id) and self._encoder.is_plain(kind))
+        if as_they_are and values.type == pa.int64() and len(values) and not self._encoder.has(values, kind):
+            self.dtype(spot)  # raises where a number is too large
+            return [_numbers(chunk, np.int64) for chunk in chunks(values) if len(chunk)]
+        return [self[spot]]
 
 
 def _mark(slots: np.ndarray[Any, Any], there: np.ndarray[Any, Any]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from emberlog.kernels.encode import Held
 from emberlog.kernels.program import Id, Static
-from emberlog.kernels.sorting import by_key, pairs_by_key
+from emberlog.kernels.sorting import Owners, Pieces, by_key, pairs_by_key
 
 
 @dataclass(frozen=True)
@@ -23,39 +23,44 @@ class Index:
     packed: np.ndarray[Any, Any] | None = None  # two columns of 32 bits, the first one in the low half
 
 
-def pair_of(
-    bound: tuple[int, ...], columns: Sequence[np.ndarray[Any, Any]], needed: set[int]
-) -> tuple[int, int] | None:
+def pair_of(bound: tuple[int, ...], columns: Held, needed: set[int]) -> tuple[int, int] | None:
     """The two columns of an index that fit in one word of 64 bits, if it is such a one."""
     kept = sorted(needed)
-    fits = len(bound) == 1 and len(kept) == 2 and all(columns[spot].dtype.itemsize == 4 for spot in kept)
+    fits = len(bound) == 1 and len(kept) == 2 and all(columns.dtype(spot).itemsize == 4 for spot in kept)
     return (kept[0], kept[1]) if fits else None
 
 
 def build(
     static: Static,
     bound: tuple[int, ...],
-    columns: Sequence[np.ndarray[Any, Any]],
+    columns: Held,
     needed: set[int],
     slots: int,
     workers: int = 1,
     pair: tuple[int, int] | None = None,
+    owners: Owners | None = None,
 ) -> Index:
-    """The index of a static by its `bound` columns. Of the others the `needed` ones are kept, or a `pair`, packed."""
-    rows = max(len(column) for column in columns)
+    """The index of a static by its `bound` columns. Of the others the `needed` ones are kept, or a `pair`, packed.
+
+    With owners, by one of the columns, which there may be where rows are found by one id, `offsets` are of both."""
     kept = [spot for spot in range(len(columns)) if spot in needed or spot in bound[1:]]
     if not bound:
-        return Index({spot: columns[spot] for spot in kept}, None, None, rows)
-    first, keys = columns[bound[0]], None
+        return Index({spot: columns[spot] for spot in kept}, None, None, columns.rows)
+    first: Pieces = columns.pieces(bound[0])
+    keys = None
     if not isinstance(static.kinds[bound[0]], Id):
-        keys, inverse = np.unique(first.astype(np.int64), return_inverse=True)
+        keys, inverse = np.unique(columns[bound[0]].astype(np.int64), return_inverse=True)
         first, slots = inverse.astype(np.uint32), len(keys)
+    if owners is not None:
+        owners = replace(owners, spot=(pair or kept).index(owners.spot))
     if pair is not None:
-        offsets, packed = pairs_by_key(first, slots, columns[pair[0]], columns[pair[1]], workers)
-        return Index({}, offsets, keys, rows, packed)
+        low, high = (columns.pieces(spot) for spot in pair)
+        offsets, packed = pairs_by_key(first, slots, low, high, workers, owners)
+        return Index({}, offsets, keys, columns.rows, packed)
     if len(bound) == 1:
-        offsets, found = by_key(first, slots, [columns[spot] for spot in kept], workers)
-        return Index(dict(zip(kept, found, strict=True)), offsets, keys, rows)
-    order = np.lexsort([columns[spot] for spot in reversed(bound[1:])] + [first])
+        dtypes = [columns.dtype(spot) for spot in kept]
+        offsets, found = by_key(first, slots, [columns.pieces(spot) for spot in kept], workers, owners, dtypes)
+        return Index(dict(zip(kept, found, strict=True)), offsets, keys, columns.rows)
+    order = np.lexsort([columns[spot] for spot in reversed(bound)])
     offsets, _ = by_key(first, slots, [], workers)
-    return Index({spot: np.ascontiguousarray(columns[spot][order]) for spot in kept}, offsets, keys, rows)
+    return Index({spot: np.ascontiguousarray(columns[spot][order]) for spot in kept}, offsets, keys, columns.rows)

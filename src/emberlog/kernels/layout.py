@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from emberlog.kernels.nests import Nest, Walk
 from emberlog.kernels.pivots import Pivots
@@ -49,6 +51,18 @@ class TableLayout:
                 return "float64"
             case _:
                 return "int32" if self.narrow else "int64"
+
+
+def worst(layout: TableLayout) -> Any:
+    """What a slot holds before its first value."""
+    dtype = np.dtype(layout.dtype)
+    match layout.table.fold:
+        case "min":
+            return dtype.type(np.inf) if dtype.kind == "f" else np.iinfo(dtype).max
+        case "max":
+            return dtype.type(-np.inf) if dtype.kind == "f" else np.iinfo(dtype).min
+        case _:
+            return dtype.type(0)
 
 
 def layouts(

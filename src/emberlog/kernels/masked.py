@@ -12,8 +12,8 @@ from emberlog.kernels.cache import call
 from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.crew import share
 from emberlog.kernels.pivoted import ByPivots
-from emberlog.kernels.run import State
 from emberlog.kernels.runtime import drain_masks, expand_masks
+from emberlog.kernels.state import State
 
 BLOCK = 64 * WORDS
 PAIRS = 1 << 20  # rows of a piece

@@ -13,17 +13,19 @@ import pyarrow as pa
 from emberlog.kernels.choices import Choices, Columns, Evaluated
 from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
-from emberlog.kernels.encode import Encoder, by_name, check_contributors
+from emberlog.kernels.encode import Encoder, Held, by_name, check_contributors
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
 from emberlog.kernels.memory import Memory, bytes_of
+from emberlog.kernels.owned import run_owned
 from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
 from emberlog.kernels.pivots import Pivots, divided, pivots
+from emberlog.kernels.prepare import Indexes, Prepared, prepare
 from emberlog.kernels.program import End, KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
-from emberlog.kernels.run import Indexes, Prepared, State, prepare
+from emberlog.kernels.state import State
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 
 FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
@@ -48,7 +50,7 @@ def evaluate(
     """
     memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
     encoder = Encoder(program, by_name([statics, exits, starts or {}]), choices.workers)
-    arrays = {name: encoder.rows(name, table.columns, narrow=True) for name, table in statics.items()}
+    arrays = {name: encoder.columns(name, table.columns) for name, table in statics.items()}
     first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
     begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
     check_contributors(program, arrays, statics)
@@ -85,7 +87,7 @@ def evaluate_loops(
     program: KernelProgram,
     chosen: Pivots,
     encoder: Encoder,
-    statics: Mapping[str, Columns],
+    statics: Mapping[str, Held],
     exits: Mapping[str, Columns],
     starts: Mapping[str, Columns],
     rows: int,
@@ -116,6 +118,7 @@ def evaluate_loops(
             masks=masks,
             indexes=indexes,
             there=constant_groups(program, encoder.sizes, exits) if choices.storage == "auto" and not apart else None,
+            owned=not apart and not choices.exchange,
         )
 
     prepared = made(masks=True)
@@ -131,6 +134,8 @@ def evaluate_loops(
         except Sparse:
             prepared = made(masks=False)
             return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
+    if prepared.borders is not None:
+        return _by_owners(prepared, encoder, exits, watch, memory)
     return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
 
 
@@ -167,7 +172,7 @@ def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool, rows: int) ->
 def _by_rows(
     composed: Composed,
     encoder: Encoder,
-    statics: Mapping[str, Columns],
+    statics: Mapping[str, Held],
     exits: Mapping[str, Columns],
     choices: Choices,
     watch: Watch,
@@ -223,6 +228,20 @@ def _by_pivots(
         watch.failed(2)
     how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
+
+
+def _by_owners(
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], watch: Watch, memory: Memory
+) -> Evaluated:
+    done = run_owned(prepared, exits, watch, memory)
+    own = "" if done.owners == 1 else ", each with its own part of the tables"
+    return Evaluated(
+        encoder,
+        {name: done.count(name) for name in prepared.tables},
+        f"rounds, {_storages(prepared)}, {_workers(done.owners)}{own}",
+        derivations=done.derivations,
+        pieces=lambda name: iter([done.columns(name)]),
+    )
 
 
 def _by_rounds(

@@ -19,9 +19,10 @@ from emberlog.kernels.cache import call
 from emberlog.kernels.crew import share
 from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.memory import Memory
-from emberlog.kernels.run import Arrays, Prepared, State
+from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.runtime import mark
 from emberlog.kernels.sorting import by_key
+from emberlog.kernels.state import State
 from emberlog.kernels.watch import Watch
 
 ROOM = 1 << 21  # rows of a piece of output

@@ -16,8 +16,9 @@ from emberlog.kernels.cache import call
 from emberlog.kernels.cluster.exchange import Exchange, PeerLost
 from emberlog.kernels.cluster.threads import thread_exchanges
 from emberlog.kernels.memory import Memory
-from emberlog.kernels.run import Arrays, Prepared, State
+from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.runtime import outgoing
+from emberlog.kernels.state import State
 from emberlog.kernels.watch import Watch
 
 WORK = 50_000_000  # derivations between two looks at the clock

@@ -207,6 +207,73 @@ def put_best(val: Any, seen: Any, log: Any, waiting: Any, counts: Any, slots: An
 
 
 @jit
+def put_owned(val: Any, seen: Any, waiting: Any, tally: Any, own: Any, slots: Any, values: Any, smallest: Any) -> None:
+    """Facts of a table that owners share, each a range of slots; without values those of a set. What is new or better
+    waits in the list of its owner."""
+    for i in range(slots.size):
+        slot = slots[i]
+        bits = seen[slot]
+        if val is None:
+            if bits != 0:
+                continue
+        else:
+            if not ((values[i] < val[slot]) if smallest else (values[i] > val[slot])):
+                continue
+            val[slot] = values[i]
+        owner = 0
+        while slot >= own[owner + 1]:
+            owner += 1
+        if bits == 0:
+            tally[owner, 0] += 1
+        if bits & 2 == 0:
+            seen[slot] = bits | 3
+            waiting[own[owner] + tally[owner, 1]] = slot
+            tally[owner, 1] += 1
+
+
+@jit
+def drained(seen: Any, waiting: Any, taken: Any, low: Any, high: Any, waits: Any, sweep: Any) -> Any:
+    """Takes what waits between two slots, so many facts: in the order of slots, if they are one of `sweep` or more.
+    Returns how many they are."""
+    if waits * sweep <= high - low:
+        for i in range(low, low + waits):
+            taken[i] = waiting[i]
+            seen[waiting[i]] = 5
+        return waits
+    words, found = seen.view(np.uint64), low
+    for word in range(low >> 3, (high + 7) >> 3):
+        if words[word] & np.uint64(0x0202020202020202) != 0:
+            for slot in range(word << 3, (word << 3) + 8):
+                if seen[slot] & 2 != 0:
+                    seen[slot] = 5
+                    taken[found] = slot
+                    found += 1
+    return found - low
+
+
+@jit
+def turn_of(held: Any, inside: Any) -> Any:
+    """Goes on to the next bucket of the ring in which an owner has something, and returns how much; 0 if none has."""
+    ring = inside.shape[1]
+    for step in range(ring):
+        waits = inside[:, (held[0] + step) & (ring - 1)].sum()
+        if waits > 0:
+            held[0] += step
+            return waits
+    return 0
+
+
+@jit
+def skip(held: Any, took: Any, far: Any, ring: Any, idle: Any) -> None:
+    """Counts rounds in which nothing was taken, since all of a bucket came from beyond the ring. After `idle` of them
+    turns are left out, whole rings: that leaves everything in its bucket, and what falls behind is taken when its
+    bucket has its turn."""
+    held[1] = 0 if took > 0 else held[1] + 1
+    if held[1] > idle:
+        held[0] += far.min() & -ring
+
+
+@jit
 def put_sum(
     pending: Any,
     val: Any,

@@ -115,13 +115,18 @@ class Bodies(Tables):
             self.out.line(f"{spot} = find_key({keys}, np.int64({values[0]}))")
             self.out.line(f"{low}, {high} = {offsets}[{spot}], {offsets}[{spot} + U1]")
         else:
-            self.out.line(f"{low}, {high} = {offsets}[{values[0]}], {offsets}[{values[0]} + U1]")
+            place = self.place(probe, values[0])
+            self.out.line(f"{low}, {high} = {offsets}[{place}], {offsets}[{place} + U1]")
         # Of a meeting the last column is not known yet.
         for position, value in zip(probe.bound[1 : len(values)], values[1:], strict=True):
             column = self.static_column(probe, position)
             self.out.line(f"{low} = bound_below({column}, {low}, {high}, {value})")
             self.out.line(f"{high} = bound_above({column}, {low}, {high}, {value})")
         return low, high
+
+    def place(self, probe: Probe, key: str) -> str:
+        """Where it stands at which row the rows of a key begin."""
+        return key
 
     def walk(
         self, walk: Walk, rest: list[Step], nest: Nest, env: dict[str, str], done: Callable[[dict[str, str]], None]

@@ -33,24 +33,20 @@ def is_bucketed(program: KernelProgram, layouts: Sequence[TableLayout], nests: S
     return any(values.isdisjoint(nest.rule.arguments) for nest in nests)
 
 
-class Buckets(Loops):
-    """Writes the loops of such a table."""
+class Sorting(Loops):
+    """Writes how groups of such a table get into buckets."""
 
     @property
     def layout(self) -> TableLayout:
         return next(iter(self.layouts.values()))
 
-    def declare(self, layout: TableLayout) -> None:
-        super().declare(layout)
+    def declare_buckets(self, layout: TableLayout) -> None:
         t = self.tables[layout.table.name]
         self.use(f"{t}_b", "uint64", 2)  # a bit for each slot
         self.use(f"{t}_w", "uint64", 2)  # a bit for each word of these
-        self.use(f"{t}_in", "int64")  # how many bits of each bucket are set
         self.use("origin", "float64" if layout.value_kind == "float" else "int64", 0)
         # Buckets are found by a shift, or for floats by a product: a division would cost more than the rest of a step.
         self.use("narrowing", "float64" if layout.value_kind == "float" else "int64", 0)
-
-    # --- into a bucket -------------------------------------------------------------------------------------------
 
     def number(self, value: str) -> str:
         if self.layout.value_kind == "float":
@@ -79,8 +75,11 @@ class Buckets(Loops):
         out.line(f"{t}_val[{slot}] = {value}")
         with out.block(f"if {old} == {t}_worst:"):
             self.note(t, slot)
-        out.line(f"{t}_seen[{slot}] = {t}_seen[{slot}] | np.uint8({KNOWN | QUEUED})")
+        self.queued(t, slot)
         self.sort_in(t, slot, value)
+
+    def queued(self, t: str, slot: str) -> None:
+        """What a group that waits has beside its place in a bucket."""
 
     def sort_in(self, t: str, slot: str, value: str) -> None:
         out, at, word, bit = self.out, self.out.fresh("b"), self.out.fresh("w"), self.out.fresh("m")
@@ -89,13 +88,29 @@ class Buckets(Loops):
         out.line(
             f"{word}, {bit} = np.uint64({slot}) >> np.uint64(6), np.uint64(1) << (np.uint64({slot}) & np.uint64(63))"
         )
-        with out.block(f"if {t}_b[{at}, {word}] & {bit} == 0:"):
-            out.line(f"{t}_b[{at}, {word}] |= {bit}")
-            out.line(f"{t}_w[{at}, {word} >> np.uint64(6)] |= np.uint64(1) << ({word} & np.uint64(63))")
-            out.line(f"{t}_in[{at}] += 1")
-            out.line("waiting += 1")
+        self.set_bit(t, at, word, bit)
 
-    # --- out of it -----------------------------------------------------------------------------------------------
+    def set_bit(self, t: str, at: str, word: str, bit: str) -> None:
+        self.out.line(f"{t}_b[{at}, {word}] |= {bit}")
+        self.out.line(f"{t}_w[{at}, {word} >> np.uint64(6)] |= np.uint64(1) << ({word} & np.uint64(63))")
+
+
+class Buckets(Sorting):
+    """Writes the loops of such a table."""
+
+    def declare(self, layout: TableLayout) -> None:
+        super().declare(layout)
+        self.declare_buckets(layout)
+        self.use(f"{self.tables[layout.table.name]}_in", "int64")  # how many bits of each bucket are set
+
+    def queued(self, t: str, slot: str) -> None:
+        self.out.line(f"{t}_seen[{slot}] = {t}_seen[{slot}] | np.uint8({KNOWN | QUEUED})")
+
+    def set_bit(self, t: str, at: str, word: str, bit: str) -> None:
+        with self.out.block(f"if {t}_b[{at}, {word}] & {bit} == 0:"):
+            super().set_bit(t, at, word, bit)
+            self.out.line(f"{t}_in[{at}] += 1")
+            self.out.line("waiting += 1")
 
     def empty_bucket(self) -> None:
         """One pass over the bucket whose turn it is; what is put into it behind the pass waits for the next one."""

@@ -1,0 +1,334 @@
+"""Rounds of workers that own facts: each derives only what falls into its own range of slots.
+
+A round has two halves. First each worker takes what waits in its range and lists it; then each goes through the lists
+of all, along those rows of the indexes that lead into its range. So every slot is written by one worker, nothing is
+sent, and a worker's part of a table fits in nearer caches. Facts are read as they are at that moment: a value that has
+become better since it was listed goes along at once.
+
+A worker that goes through all lists alone does the same for all ranges, in many rounds of one call: where few facts
+wait, threads would only wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from emberlog.kernels.code.buckets import IDLE, LAST, RING, Sorting
+from emberlog.kernels.code.loops import SWEEP, Loops
+from emberlog.kernels.code.source import KNOWN, QUEUED
+from emberlog.kernels.code.terms import Key
+from emberlog.kernels.layout import TableLayout
+from emberlog.kernels.nests import Nest, Probe, Walk, probes
+from emberlog.kernels.program import Id, KernelProgram
+from emberlog.kernels.sorting import ALIGN
+from emberlog.syntax.nodes import Variable
+
+BOTH, TAKE, PUT = 0, 1, 2  # the halves of a round that a call makes
+MOST_COLUMNS = 2  # of an index whose rows are divided
+AHEAD = 8  # facts of a list whose rows are fetched while others are at work
+
+
+def is_ownable(program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]) -> bool:
+    """Are the tables sets and extrema with one key each, and is each fact found from one other?"""
+    return (
+        program.mode == "delta"
+        and all(
+            layout.storage == "dense"
+            and len(layout.keys) == 1
+            and layout.table.fold in ("set", "min", "max")
+            and layout.divided_by is None
+            for layout in layouts.values()
+        )
+        and not any(isinstance(step, Walk) for nest in planned for step in nest.steps)
+    )
+
+
+def owned_indexes(
+    program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]
+) -> dict[Key, int]:
+    """The indexes whose rows lead straight into slots, and the column that has the slot. One that is also read for
+    something else has to be whole."""
+    leading: dict[Key, set[int | None]] = {}
+    reading: dict[Key, set[int]] = {}
+    for nest in planned:
+        for probe in probes(nest):
+            key = probe.relation, probe.bound
+            leading.setdefault(key, set()).add(_leads(nest, probe, program, layouts))
+            reading.setdefault(key, set()).update(spot for spot, _ in probe.binds)
+    return {
+        key: spot
+        for key, spots in leading.items()
+        if len(spots) == 1 and (spot := next(iter(spots))) is not None and len(reading[key]) <= MOST_COLUMNS
+    }
+
+
+def _leads(nest: Nest, probe: Probe, program: KernelProgram, layouts: Mapping[str, TableLayout]) -> int | None:
+    """The column of a static from which the head has its slot, if rows are found by one id and nobody else reads it."""
+    kinds = program.static(probe.relation).kinds
+    if probe not in nest.steps or len(probe.bound) != 1:
+        return None
+    key = nest.rule.arguments[layouts[nest.rule.head].keys[0]]
+    spots = [spot for spot, name in probe.binds if Variable(name) == key]
+    ids = all(isinstance(kinds[spot], Id) for spot in (*probe.bound, *spots))
+    return spots[0] if spots and ids else None
+
+
+class Owned(Loops):
+    """Writes such rounds. Tables are shared; what has an entry for each owner has one dimension more."""
+
+    remembers = True  # from which values facts have led on
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.owned = owned_indexes(self.program, self.layouts, self.nests)
+
+    def declare(self, layout: TableLayout) -> None:
+        t = self.tables[layout.table.name]
+        self.use(f"{t}_seen", "uint8")
+        self.use(f"{t}_r", "uint32")  # what waits, each owner's from the begin of its range on
+        self.use(f"{t}_q", "uint32")  # what was taken, likewise
+        self.use(f"{t}_own", "int64")  # where ranges begin, and the end of the last
+        self.use(f"{t}_tally", "int64", 2)  # facts, facts that wait, facts that were taken
+        if layout.table.fold != "set":
+            self.use(f"{t}_val", layout.dtype)
+            self.use(f"{t}_worst", layout.dtype, 0)
+            if self.remembers:
+                self.use(f"{t}_last", layout.dtype, 2)  # the values that each owner has gone on from
+
+    def load(self) -> None:
+        self.out.line("fail, work = 0, 0")
+
+    def save(self) -> None:
+        self.out.line("counts[0], counts[1], counts[2] = fail, work, rounds")
+        self.out.line("return ()")
+
+    # --- rounds --------------------------------------------------------------------------------------------------
+
+    def rounds(self) -> None:
+        """Both halves of up to `most` rounds for all ranges, as long as at most `few` facts wait; or one half of one
+        round for the range `first`."""
+        out = self.out
+        for name in ("half", "first", "last", "most", "budget", "few"):
+            self.use(name, "int64", 0)
+        self.use("deltas", "int64")
+        out.line("rounds = 0")
+        with out.block("while True:"):
+            with out.block(f"if half == {BOTH}:"):
+                self.look_on()
+                with out.block("if waits == 0 or waits > few or rounds == most or fail != 0 or work > budget:"):
+                    out.line("break")
+            with out.block(f"if half != {PUT}:"), out.block("for o in range(first, last):"):
+                for layout in self.layouts.values():
+                    self.drain(layout)
+            with out.block(f"if half == {TAKE}:"):
+                out.line("break")
+            with out.block("for o in range(first, last):"):
+                self.put_all()
+            with out.block(f"if half == {PUT}:"):
+                out.line("break")
+            self.close_round()
+
+    def look_on(self) -> None:
+        """How many facts wait for the next round."""
+        tallies = [f"{t}_tally[:, 1].sum()" for t in self.tables.values()]
+        self.out.line(f"waits = {' + '.join(tallies)}")
+
+    def close_round(self) -> None:
+        self.out.line(f"deltas[rounds] = {self.taken()}")
+        self.out.line("rounds += 1")
+
+    def taken(self) -> str:
+        return " + ".join(f"{t}_tally[:, 2].sum()" for t in self.tables.values())
+
+    def drain(self, layout: TableLayout) -> None:
+        """What waits in a range is taken: where it is much, in the order of slots, so that memory is read in order."""
+        t, out = self.tables[layout.table.name], self.out
+        lists = f"{t}_seen, {t}_r, {t}_q, {t}_own[o], {t}_own[o + 1], {t}_tally[o, 1]"
+        out.line(f"{t}_tally[o, 2] = drained({lists}, {SWEEP})")
+        out.line(f"{t}_tally[o, 1] = 0")
+
+    def put_all(self) -> None:
+        """Everything that was taken leads on into one range."""
+        out = self.out
+        out.line("me = np.uint64(o)")
+        for t in self.tables.values():
+            out.line(f"{t}_low, {t}_high = {t}_own[o], {t}_own[o + 1]")
+            out.line(f"{t}_count, {t}_next = {t}_tally[o, 0], {t}_tally[o, 1]")
+        for layout in self.layouts.values():
+            self.go_through(layout)
+        for t in self.tables.values():
+            out.line(f"{t}_tally[o, 0], {t}_tally[o, 1] = {t}_count, {t}_next")
+
+    def go_through(self, layout: TableLayout) -> None:
+        t, out = self.tables[layout.table.name], self.out
+        with out.block(f"for p in range({t}_tally.shape[0]):"):
+            out.line(f"begin = np.uint64({t}_own[p])")
+            out.line(f"end = begin + np.uint64({t}_tally[p, 2])")
+            with out.block("for q in range(begin, end):"):
+                out.line(f"s = {t}_q[q]")
+                self.fetch(layout)
+                self.take(layout, "s")
+
+    def fetch(self, layout: TableLayout) -> None:
+        """The rows of facts that come soon are on their way from memory before they are asked for."""
+        t, out = self.tables[layout.table.name], self.out
+        labels = dict.fromkeys(
+            (self.index(probe), probe.relation, probe.bound)
+            for nest in self.nests
+            if nest.table == layout.table.name
+            for probe in nest.steps[:1]
+            if isinstance(probe, Probe) and (probe.relation, probe.bound) not in self.sparse
+            for spot, name in nest.binds
+            if spot == layout.keys[0] and probe.terms == (Variable(name),)
+        )
+        if not labels:
+            return
+        with out.block(f"if q + np.uint64({2 * AHEAD}) < end:"):
+            for label, relation, bound in labels:
+                offsets, owned = self.use(f"{label}_o", "uint64"), (relation, bound) in self.owned
+                places = [self.placed(f"{t}_q[q + np.uint64({far * AHEAD})]", owned) for far in (2, 1)]
+                out.line(f"prefetch({offsets}, {places[0]})")
+                out.line(f"soon = {offsets}[{places[1]}]")
+                for column, line in self.columns_read(relation, bound):
+                    out.line(f"prefetch({column}, soon)")
+                    if line:
+                        out.line(f"prefetch({column}, soon + np.uint64({line}))")
+
+    def columns_read(self, relation: str, bound: tuple[int, ...]) -> list[tuple[str, int]]:
+        """The columns of an index; and after how many rows, if they are wide, the next line of memory is read too."""
+        if (relation, bound) in self.packed:
+            return [(self.use(f"{self.indexes[relation, bound]}_p", "uint64"), 8)]
+        reading = (probe for nest in self.nests for probe in probes(nest))
+        spots = {
+            spot: probe
+            for probe in reading
+            if (probe.relation, probe.bound) == (relation, bound)
+            for spot, _ in probe.binds
+        }
+        return [(self.static_column(probe, spot), 0) for spot, probe in spots.items()]
+
+    def take(self, layout: TableLayout, slot: str) -> None:
+        t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
+        if fold != "set":
+            out.line(f"{t}_now = {t}_val[{slot}]")
+            if self.remembers:
+                sign = "<" if fold == "min" else ">"
+                with out.block(f"if not ({t}_now {sign} {t}_last[o, {slot}]):"):
+                    out.line("continue")
+                out.line(f"{t}_last[o, {slot}] = {t}_now")
+            if layout.narrow:
+                out.line(f"{t}_wide = np.int64({t}_now)")
+        value = f"{t}_wide" if layout.narrow else f"{t}_now"
+        for nest in self.nests:
+            if nest.table == layout.table.name:
+                self.start(nest, layout, self.columns(layout, slot), value)
+
+    def place(self, probe: Probe, key: str) -> str:
+        if (probe.relation, probe.bound) not in self.owned:
+            return key
+        found = self.out.fresh("x")
+        self.out.line(f"{found} = {self.placed(key, owned=True)}")
+        return found
+
+    def placed(self, key: str, owned: bool) -> str:
+        """Rows that are divided stand in the order of their keys, and those of one key in the order of their owners."""
+        return f"np.uint64({key}) * {self.use('owners', 'uint64', 0)} + me" if owned else f"np.uint64({key})"
+
+    # --- into the tables -----------------------------------------------------------------------------------------
+
+    def head(self, nest: Nest, env: Mapping[str, str]) -> None:
+        """A rule whose rows are not divided finds what others own too."""
+        if any((probe.relation, probe.bound) in self.owned for probe in probes(nest)):
+            super().head(nest, env)
+            return
+        layout = self.layouts[nest.rule.head]
+        t, (key,) = self.tables[nest.rule.head], layout.keys
+        slot = self.term(nest.rule.arguments[key], env, nest.rule.kinds, layout.table.kinds[key])
+        with self.out.block(f"if {t}_low <= {slot} and {slot} < {t}_high:"):
+            super().head(nest, env)
+
+    def put_dense(self, layout: TableLayout, t: str, slot: str) -> None:
+        with self.out.block(f"if {t}_seen[{slot}] == 0:"):
+            self.out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | QUEUED})")
+            self.wait(t, slot)
+            self.note(t, slot)
+
+    def note(self, t: str, slot: str) -> None:
+        self.out.line(f"{t}_count += 1")
+
+    def wait(self, t: str, slot: str) -> None:
+        self.out.line(f"{t}_r[np.uint64({t}_low + {t}_next)] = {slot}")
+        self.out.line(f"{t}_next += 1")
+
+    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None) -> None:
+        out, bits = self.out, self.out.fresh("f")
+        out.line(f"{bits} = {t}_seen[{slot}]")
+        with out.block(f"if {bits} & {QUEUED} == 0:"):
+            out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | QUEUED})")
+            self.wait(t, slot)
+            with out.block(f"if {bits} == 0:"):
+                self.note(t, slot)
+
+
+class OwnedBuckets(Sorting, Owned):
+    """The same for minima over computed values: of those that wait, the ones in the bucket whose turn it is are taken.
+
+    `held` has the turn, and how many rounds took nothing."""
+
+    remembers = False
+
+    def declare(self, layout: TableLayout) -> None:
+        Owned.declare(self, layout)
+        self.declare_buckets(layout)
+        t = self.tables[layout.table.name]
+        self.use(f"{t}_last", layout.dtype)  # the values that groups were taken with: better ones wait
+        self.use(f"{t}_in", "int64", 2)  # how often something was put into each bucket since it was emptied
+        self.use(f"{t}_far", "int64")  # how far ahead the nearest is of those that came from beyond the ring
+        self.use("held", "int64")
+
+    def set_bit(self, t: str, at: str, word: str, bit: str) -> None:
+        super().set_bit(t, at, word, bit)
+        self.out.line(f"{t}_in[o, {at}] += 1")
+
+    def look_on(self) -> None:
+        t = self.tables[self.layout.table.name]
+        self.out.line(f"waits = {t}_tally[:, 1].sum() + turn_of(held, {t}_in)")
+
+    def close_round(self) -> None:
+        t = self.tables[self.layout.table.name]
+        self.out.line(f"took = {self.taken()}")
+        self.out.line(f"skip(held, took, {t}_far, {RING}, {IDLE})")
+        with self.out.block("if took > 0:"):
+            super().close_round()
+
+    def drain(self, layout: TableLayout) -> None:
+        t, out = self.tables[layout.table.name], self.out
+        out.line(f"turn, low, found, far = held[0], {t}_own[o], 0, {LAST}")
+        with out.block(f"for i in range(low, low + {t}_tally[o, 1]):"):
+            self.sort_in(t, f"{t}_r[i]", f"{t}_val[{t}_r[i]]")
+        out.line(f"{t}_tally[o, 1] = 0")
+        out.line(f"at = turn & {RING - 1}")
+        last = f"({t}_own[o + 1] + {ALIGN - 1}) // {ALIGN}"
+        with out.block(f"for high in range(low // {ALIGN}, {last}):"), out.block(f"while {t}_w[at, high] != 0:"):
+            out.line(f"word = np.uint64(64 * high) + trailing({t}_w[at, high])")
+            out.line(f"{t}_w[at, high] &= {t}_w[at, high] - np.uint64(1)")
+            out.line(f"bits, {t}_b[at, word] = {t}_b[at, word], 0")
+            with out.block("while bits != 0:"):
+                out.line("s = np.uint32(word * np.uint64(64) + trailing(bits))")
+                out.line("bits &= bits - np.uint64(1)")
+                out.line(f"now = {t}_val[s]")
+                with out.block(f"if now < {t}_last[s]:"):
+                    out.line(f"ahead = {self.number('now')} - turn")
+                    with out.block("if ahead > 0:"):  # it came from beyond the ring
+                        out.line("far = min(far, ahead)")
+                        self.sort_in(t, "s", "now")
+                    with out.block("else:"):
+                        out.line(f"{t}_last[s] = now")
+                        out.line(f"{t}_q[low + found] = s")
+                        out.line("found += 1")
+        out.line(f"{t}_tally[o, 2], {t}_in[o, at], {t}_far[o] = found, 0, far")
+
+    def put_all(self) -> None:
+        self.out.line("turn = held[0]")
+        super().put_all()
