@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from emberlog.kernels.cache import call
-from emberlog.kernels.code.buckets import IDLE, RING
+from emberlog.kernels.code.buckets import IDLE, LAST, RING
 from emberlog.kernels.code.owned import BOTH, PUT, TAKE
 from emberlog.kernels.layout import worst
 from emberlog.kernels.memory import Memory
@@ -140,7 +140,7 @@ class Shared:
             nonlocal going
             took = self.taken
             if self.bucketed:
-                call(skip, self.arrays["held"], took, self.arrays["t0_far"], RING, IDLE)
+                call(skip, self.arrays["held"], took, self.arrays["t0_far"], RING, IDLE, LAST)
             if took:
                 done.append((took, self.facts))
             self.derivations += int(self.counts[:, 1].sum())
@@ -172,14 +172,15 @@ class Shared:
             closed.abort()
 
         crew = [Thread(target=worker, args=(rank,), daemon=True) for rank in range(1, self.owners)]
-        for thread in crew:
-            thread.start()
         try:
+            for thread in crew:
+                thread.start()
             work(0)
         except BaseException as error:
             stop()
             for thread in crew:
-                thread.join()
+                if thread.ident is not None:  # else it was not started
+                    thread.join()
             raise (failures[0] if failures and isinstance(error, BrokenBarrierError) else error) from None
         for thread in crew:
             thread.join()

@@ -215,7 +215,7 @@ def _borders(
         blocks = -(-sizes[domain] // ALIGN)
         weights = np.full(blocks, ROWS_A_SLOT * ALIGN)
         for (relation, _), spot in divided.items() if number > 1 else ():
-            if program.static(relation).kinds[spot] != Id(domain):
+            if program.static(relation).kinds[spot] != Id(domain) or not statics[relation].rows:
                 continue
             sample = _sample(statics[relation], spot)
             weights += np.bincount(sample // ALIGN, minlength=blocks) * (statics[relation].rows / len(sample))

@@ -264,12 +264,13 @@ def turn_of(held: Any, inside: Any) -> Any:
 
 
 @jit
-def skip(held: Any, took: Any, far: Any, ring: Any, idle: Any) -> None:
+def skip(held: Any, took: Any, far: Any, ring: Any, idle: Any, last: Any) -> None:
     """Counts rounds in which nothing was taken, since all of a bucket came from beyond the ring. After `idle` of them
     turns are left out, whole rings: that leaves everything in its bucket, and what falls behind is taken when its
-    bucket has its turn."""
+    bucket has its turn. Where nobody found something from beyond it, all are `last` far: better values were taken
+    before, and no turn is left out."""
     held[1] = 0 if took > 0 else held[1] + 1
-    if held[1] > idle:
+    if held[1] > idle and far.min() < last:
         held[0] += far.min() & -ring
 
 

@@ -18,7 +18,7 @@ from emberlog.syntax.nodes import Variable
 
 RING = 32
 LOWEST = 2**31
-LAST = 1 << 61  # no bucket has a higher number
+LAST = 1 << 61  # no bucket has a higher number, and no value is further ahead
 IDLE = 4  # after so many passes that took nothing up, turns are skipped
 
 
@@ -50,7 +50,7 @@ class Sorting(Loops):
 
     def number(self, value: str) -> str:
         if self.layout.value_kind == "float":
-            return f"np.int64(min(({value} - origin) * narrowing, {float(LAST)}))"
+            return f"np.int64(max(min(({value} - origin) * narrowing, {float(LAST)}), -{float(LAST)}))"
         return f"min(({value} - origin) >> narrowing, {LAST})"
 
     def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
@@ -129,12 +129,12 @@ class Buckets(Sorting):
                 out.line("s = np.uint32(word * np.uint64(64) + trailing(bits))")
                 with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):  # it got better, and was taken up since
                     out.line("continue")
-                out.line(f"ahead = {self.number(f'{t}_val[s]')} - turn")
-                with out.block("if ahead > 0:"):  # it came from beyond the ring
+                out.line(f"number = {self.number(f'{t}_val[s]')}")
+                with out.block("if number > turn:"):  # it came from beyond the ring
                     # Where values lie far apart, going from turn to turn would take for ever. Going round the
                     # ring as a whole leaves everything in its bucket; what falls behind is taken up at hand.
                     with out.block(f"if idle > {IDLE}:"):
-                        out.line(f"turn += ahead & {-RING}")
+                        out.line(f"turn += (number - turn) & {-RING}")
                     self.sort_in(t, "s", f"{t}_val[s]")
                     out.line("continue")
                 out.line("took += 1")

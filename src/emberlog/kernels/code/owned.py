@@ -298,7 +298,7 @@ class OwnedBuckets(Sorting, Owned):
     def close_round(self) -> None:
         t = self.tables[self.layout.table.name]
         self.out.line(f"took = {self.taken()}")
-        self.out.line(f"skip(held, took, {t}_far, {RING}, {IDLE})")
+        self.out.line(f"skip(held, took, {t}_far, {RING}, {IDLE}, {LAST})")
         with self.out.block("if took > 0:"):
             super().close_round()
 
@@ -309,8 +309,9 @@ class OwnedBuckets(Sorting, Owned):
             self.sort_in(t, f"{t}_r[i]", f"{t}_val[{t}_r[i]]")
         out.line(f"{t}_tally[o, 1] = 0")
         out.line(f"at = turn & {RING - 1}")
-        last = f"({t}_own[o + 1] + {ALIGN - 1}) // {ALIGN}"
-        with out.block(f"for high in range(low // {ALIGN}, {last}):"), out.block(f"while {t}_w[at, high] != 0:"):
+        # Who owns nothing may begin at the end of the table, in the midst of a block that is another one's.
+        blocks = f"(low + {ALIGN - 1}) // {ALIGN}, ({t}_own[o + 1] + {ALIGN - 1}) // {ALIGN}"
+        with out.block(f"for high in range({blocks}):"), out.block(f"while {t}_w[at, high] != 0:"):
             out.line(f"word = np.uint64(64 * high) + trailing({t}_w[at, high])")
             out.line(f"{t}_w[at, high] &= {t}_w[at, high] - np.uint64(1)")
             out.line(f"bits, {t}_b[at, word] = {t}_b[at, word], 0")
@@ -319,9 +320,9 @@ class OwnedBuckets(Sorting, Owned):
                 out.line("bits &= bits - np.uint64(1)")
                 out.line(f"now = {t}_val[s]")
                 with out.block(f"if now < {t}_last[s]:"):
-                    out.line(f"ahead = {self.number('now')} - turn")
-                    with out.block("if ahead > 0:"):  # it came from beyond the ring
-                        out.line("far = min(far, ahead)")
+                    out.line(f"number = {self.number('now')}")
+                    with out.block("if number > turn:"):  # it came from beyond the ring
+                        out.line("far = min(far, number - turn)")
                         self.sort_in(t, "s", "now")
                     with out.block("else:"):
                         out.line(f"{t}_last[s] = now")
