@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emberlog.kernels.encode import Dictionary, Encoder, Listed, Range, dictionary
-from emberlog.kernels.program import Domain, Id, KernelProgram, Static
+from emberlog.kernels.program import Domain, Id, KernelProgram, Kind, Static
 from emberlog.kernels.watch import Unsuited
 from emberlog.types import BOOL, DATE, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, TIMESTAMP, Type
 
@@ -175,3 +175,112 @@ def test_numbers_are_narrowed_where_they_fit(values: tuple[int, ...], dtype: str
     (wide,) = made.rows("e", [column])
     assert lazy.dtype(0) == narrow.dtype == dtype and wide.dtype == np.int64
     assert raw.tolist() == narrow.tolist() == wide.tolist() == list(values)
+
+
+# --- columns that are encoded when somebody asks ---------------------------------------------------------------------
+
+LAZY: dict[str, tuple[Kind, Type, pa.DataType, st.SearchStrategy[list[Any]]]] = {
+    "ids": (Id(0), NUMBER, pa.int64(), st.lists(st.integers(0, 300), max_size=30)),
+    "ids that do not begin at 0": (Id(0), NUMBER, pa.int64(), st.lists(st.integers(2**31, 2**31 + 99), max_size=30)),
+    "negative ids": (Id(0), NUMBER, pa.int64(), st.lists(st.integers(-5, 99), max_size=30)),
+    "ids far apart": (Id(0), NUMBER, pa.int64(), st.lists(st.sampled_from((0, 2**40, -(2**62))), max_size=30)),
+    "narrow ids": (Id(0), NUMBER, pa.int32(), st.lists(st.integers(0, 300), max_size=30)),
+    "bytes": (Id(0), NUMBER, pa.uint8(), st.lists(st.integers(0, 255), max_size=30)),
+    "symbols": (Id(0), SYMBOL, pa.string(), st.lists(st.text(max_size=3), max_size=30)),
+    "dates": (Id(0), DATE, pa.date32(), st.lists(st.dates(date(1960, 1, 1), date(2030, 1, 1)), max_size=30)),
+    "numbers": ("int", NUMBER, pa.int64(), st.lists(st.integers(-(2**31) - 1, 2**31), max_size=30)),
+    "small numbers": ("int", NUMBER, pa.int64(), st.lists(st.integers(-9, 9), max_size=30)),
+    "large numbers": ("int", NUMBER, pa.int64(), st.lists(st.integers(INT64_MIN + 1, INT64_MAX - 1), max_size=30)),
+    "numbers of 32 bits": ("int", NUMBER, pa.int32(), st.lists(st.integers(-(2**31), 2**31 - 1), max_size=30)),
+    "numbers of 8 bits": ("int", NUMBER, pa.uint8(), st.lists(st.integers(0, 255), max_size=30)),
+    "floats": ("float", NUMBER, pa.float64(), st.lists(st.sampled_from((0.5, -1e300, 0.0)), max_size=30)),
+    "floats from integers": ("float", NUMBER, pa.int64(), st.lists(st.integers(-9, 9), max_size=30)),
+}
+
+
+def in_pieces(values: list[Any], arrow: pa.DataType, cuts: list[int], chunked: bool) -> pa.Array | pa.ChunkedArray:
+    """The values somewhere in a longer array, which is what slices of Arrow are; with `chunked` in several of them."""
+    if not values:
+        return pa.chunked_array([], arrow) if chunked else pa.array([], arrow)
+    around = pa.array([values[0], *values, values[-1]], arrow)
+    if not chunked:
+        return around.slice(1, len(values))
+    ends = sorted(min(spot, len(values)) for spot in cuts)
+    parts = [around.slice(1 + low, high - low) for low, high in zip([0, *ends], [*ends, len(values)], strict=True)]
+    return pa.chunked_array(parts, arrow)
+
+
+@pytest.mark.parametrize(("kind", "type", "arrow", "drawn"), LAZY.values(), ids=LAZY)
+def test_pieces_of_a_column_are_the_column(
+    kind: Kind, type: Type, arrow: pa.DataType, drawn: st.SearchStrategy[list[Any]]
+) -> None:
+    @settings(max_examples=50)
+    @given(drawn, drawn, st.lists(st.integers(0, 30), max_size=4), st.booleans(), st.booleans())
+    def holds(values: list[Any], others: list[Any], cuts: list[int], chunked: bool, array_first: bool) -> None:
+        columns = [in_pieces(one, arrow, cuts, chunked) for one in (values, others)]
+        domains = (Domain(type, (("e", 0), ("f", 0))),) if isinstance(kind, Id) else ()
+        program = KernelProgram((), (Static("e", (kind,)), Static("f", (kind,))), domains, (), {})
+        made = Encoder(program, {"e": [[columns[0]]], "f": [[columns[1]]]})
+        for name, column, wanted in zip("ef", columns, (values, others), strict=True):
+            lazy = made.columns(name, [column])
+            array = lazy[0] if array_first else None  # pieces may be those of what was encoded already
+            pieces = lazy.pieces(0)
+            array = lazy[0] if array is None else array
+            assert len(pieces) and len(lazy) == 1 and lazy.rows == len(wanted)
+            assert array.dtype == lazy.dtype(0) and array.flags.writeable
+            assert np.concatenate(pieces).tolist() == array.tolist()
+            if isinstance(kind, Id):
+                found = made.dictionaries[0].decode(array).to_pylist() if wanted else []
+                assert found == pa.array(wanted, arrow).to_pylist()
+            else:
+                assert array.tolist() == wanted and made.rows(name, [column])[0].tolist() == wanted
+
+    holds()
+
+
+@SOME
+@given(
+    st.sampled_from((0, 3, 2**31 - 4, -40, 10**12)),
+    st.lists(st.integers(0, 40), min_size=1, max_size=80),
+    st.integers(1, 4),
+    st.lists(st.integers(0, 80), max_size=3),
+    st.booleans(),
+)
+def test_rows_of_one_column_are_found_without_duplicates(
+    low: int, values: list[int], workers: int, cuts: list[int], chunked: bool
+) -> None:
+    """Whatever the columns are: ids of one domain or of two, numbers, or one that nobody reads."""
+    values = [low + value for value in values]
+    column = in_pieces(values, pa.int64(), cuts, chunked)
+    domains = (Domain(NUMBER, (("e", 0), ("f", 0), ("g", 0))), Domain(NUMBER, (("g", 1), ("h", 0))))
+    kinds: dict[str, tuple[Kind, ...]] = {
+        "e": (Id(0), Id(0)),
+        "f": (Id(0), "int"),
+        "g": (Id(0), Id(1)),
+        "i": ("int", "int"),
+    }
+    statics = tuple(Static(name, columns) for name, columns in kinds.items())
+    program = KernelProgram((), statics, domains, (), {})
+    tables = {name: [[column, column]] for name in kinds} | {"h": [[pa.array([low - 7, low + 70], pa.int64())]]}
+    made = Encoder(program, tables, workers)
+    distinct = sorted(set(values))
+    for name, columns in kinds.items():
+        found = made.distinct_rows(name, [column, column])
+        if name == "i" or len(values) < made.sizes[0]:
+            assert found is None
+            continue
+        assert found is not None and len(found) == 2
+        for kind, numbers in zip(columns, found, strict=True):
+            plain = made.dictionaries[kind.domain].decode(numbers) if isinstance(kind, Id) else numbers
+            assert plain.tolist() == distinct
+            assert numbers.dtype == (np.uint32 if isinstance(kind, Id) else np.int64)
+
+
+def test_columns_that_differ_have_no_distinct_rows() -> None:
+    domains = (Domain(NUMBER, (("e", 0), ("e", 1))),)
+    program = KernelProgram((), (Static("e", (Id(0), Id(0))),), domains, (), {})
+    whole = pa.array([0, 1, 0, 1, 1, 0], pa.int64())
+    for one, other in ((whole.slice(0, 4), whole.slice(1, 4)), (whole, pa.array(whole.to_pylist(), pa.int64()))):
+        made = Encoder(program, {"e": [[one, other]]})
+        assert made.distinct_rows("e", [one, other]) is None
+        assert [column.tolist() for column in made.rows("e", [one, other])] == [one.to_pylist(), other.to_pylist()]

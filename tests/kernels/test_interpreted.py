@@ -35,7 +35,10 @@ def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("file", ["test_differential.py", "test_known.py", "test_programs.py", "test_runtime.py"])
+FILES = ["test_differential.py", "test_known.py", "test_owned.py", "test_programs.py", "test_runtime.py"]
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_without_a_compiler(file: str) -> None:
     done = run(file)
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-4000:]

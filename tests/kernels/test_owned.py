@@ -25,6 +25,7 @@ import emberlog
 import naive
 from emberlog.kernels import native, owned, prepare
 from emberlog.kernels.cache import COMPILES
+from emberlog.kernels.code.owned import PUT, TAKE
 from emberlog.kernels.sorting import ALIGN
 from emberlog.kernels.watch import MeterWatch
 from emberlog.source import Source
@@ -306,7 +307,7 @@ def data(draw: st.DrawFn, program: Program) -> tuple[int, dict[str, Rows]]:
     return draw(st.sampled_from(among)), facts
 
 
-SOME = settings(max_examples=15 if COMPILES else 8)
+SOME = settings(max_examples=15 if COMPILES else 5)
 LOTS = settings(max_examples=300)
 COMPILED = ("components", "shortest", "shortest, floats", "keys of the fact itself, and of the rules", "two extrema")
 SHAPES = [
@@ -373,7 +374,7 @@ SOURCE = {"s": [(0,)]}
 def watched() -> Iterator[list[owned.Shared]]:
     """The tables of the runs that are made inside."""
     seen: list[owned.Shared] = []
-    real = native.run_owned
+    real = owned.run_owned
 
     def run_owned(*given: Any) -> owned.Shared:
         seen.append(real(*given))
@@ -487,7 +488,7 @@ def test_rounds_and_facts_are_told_as_one_worker_tells_them() -> None:
     program = PROGRAMS["hops"]
     source, facts = spread(program, 5)
     told = [check(program, source, facts, Setting(owners, many, 1.0, 1)) for owners, many in ((1, 0), (4, 0), (4, 9))]
-    assert told[0].facts == told[1].facts == told[2].facts > 20
+    assert told[0].facts == told[1].facts == told[2].facts and (told[0].facts or 0) > 20
     assert told[0].rounds == told[1].rounds == told[2].rounds
 
 
@@ -553,7 +554,7 @@ def test_what_a_watch_raises_ends_all_threads(error: type[BaseException], after:
 
 @pytest.mark.usefixtures("no_thread_stays")
 @pytest.mark.parametrize("rank", [0, 1, 4])
-@pytest.mark.parametrize("half", [owned.TAKE, owned.PUT])
+@pytest.mark.parametrize("half", [TAKE, PUT])
 def test_what_one_owner_raises_ends_all_threads(rank: int, half: int) -> None:
     real, made = owned.Shared.call, []
 
@@ -571,16 +572,18 @@ def test_what_one_owner_raises_ends_all_threads(rank: int, half: int) -> None:
 
 @pytest.mark.usefixtures("no_thread_stays")
 def test_a_thread_that_cannot_start_ends_the_others() -> None:
-    real, started = threading.Thread.start, []
+    started: list[threading.Thread] = []
 
-    def start(self: threading.Thread) -> None:
-        started.append(self)
-        if len(started) == 3:
-            raise RuntimeError("can't start new thread")
-        real(self)
+    class Few(threading.Thread):
+        def start(self) -> None:
+            started.append(self)
+            if len(started) == 3:
+                raise RuntimeError("can't start new thread")
+            super().start()
 
-    with eager(), mock.patch.object(owned.Thread, "start", start), pytest.raises(RuntimeError, match="start"):
+    with eager(), mock.patch.object(owned, "Thread", Few), pytest.raises(RuntimeError, match="start new"):
         run(REACH, {"s": [(0,)], "a": CHAIN}, 5, ("p",))
+    assert len(started) == 3
 
 
 # --- large ones ------------------------------------------------------------------------------------------------------
@@ -626,7 +629,7 @@ def test_large_graphs(nodes: int, edges: int, owners: int, many: int) -> None:
     for seed in range(2):
         given_edges = graph(nodes, edges, seed)
         weights = matrix(given_edges, nodes)
-        far = csgraph.dijkstra(weights, indices=0)
+        far = csgraph.dijkstra(weights, indices=[0])[0]
         _, label = csgraph.connected_components(weights, directed=False)
         least = np.full(nodes, nodes)
         np.minimum.at(least, label, np.arange(nodes))

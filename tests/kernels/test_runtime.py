@@ -19,6 +19,7 @@ from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
     bound_above,
     bound_below,
+    drained,
     find,
     find_key,
     grown,
@@ -26,13 +27,16 @@ from emberlog.kernels.runtime import (
     insert_rows,
     outgoing,
     put_best,
+    put_owned,
     put_set,
     put_sum,
     rehashed,
     remainder,
+    skip,
     truncated,
+    turn_of,
 )
-from emberlog.kernels.sorting import by_key, pairs_by_key
+from emberlog.kernels.sorting import ALIGN, Owners, by_key, pairs_by_key
 from emberlog.types import INT64_MAX, INT64_MIN
 
 Array = np.ndarray[Any, Any]
@@ -162,6 +166,107 @@ def test_a_counting_sort_keeps_the_order_of_equal_keys(
         assert sorted_column.tolist() == [row * (i + 1) for row in order]
     assert same.tolist() == offsets.tolist()
     assert words.view(np.int32).tolist() == [number for row in order for number in (row, -row)]
+
+
+SLOTS_OF_KEYS = 10
+OWNED_BLOCKS = 6
+FEW_TYPES = ("id", "int", "float")
+DTYPES = {"id": np.uint32, "int": np.int32, "float": np.float64}
+
+
+@st.composite
+def owned_rows(draw: st.DrawFn) -> tuple[list[int], list[tuple[str, list[Any], bool]], list[int]]:
+    """Keys; columns, with their kinds and whether they come in 64 bits, an id first; and who owns each block."""
+    rows = draw(st.integers(0, 40))
+    keys = draw(st.lists(st.integers(0, SLOTS_OF_KEYS - 1), min_size=rows, max_size=rows))
+    values = {
+        "id": st.builds(
+            lambda block, small: block * ALIGN + small, st.integers(0, OWNED_BLOCKS - 1), st.integers(0, 9)
+        ),
+        "int": st.sampled_from((-(2**31), -1, 0, 1, 2**31 - 1)),
+        "float": st.sampled_from((-0.5, 0.0, 1e300)),
+    }
+    kinds = [*draw(st.sampled_from(([], ["id"]))), *draw(st.lists(st.sampled_from(FEW_TYPES), max_size=2))]
+    columns = [
+        (kind, draw(st.lists(values[kind], min_size=rows, max_size=rows)), draw(st.booleans())) for kind in kinds
+    ]
+    owners = sorted(draw(st.lists(st.integers(0, 4), min_size=OWNED_BLOCKS, max_size=OWNED_BLOCKS)))
+    return keys, columns, owners
+
+
+def cut(column: Array, cuts: list[int]) -> list[Array]:
+    """The column in pieces, some of them empty."""
+    ends = sorted(min(spot, len(column)) for spot in cuts)
+    return [column[low:high] for low, high in zip([0, *ends], [*ends, len(column)], strict=True)]
+
+
+cuts = st.lists(st.integers(0, 40), max_size=4)
+
+
+@settings(max_examples=120)
+@given(owned_rows(), st.lists(cuts, min_size=4, max_size=4), st.integers(1, 4), st.integers(0, 4), st.booleans())
+def test_rows_in_pieces_are_sorted_by_key_and_owner(
+    drawn: tuple[list[int], list[tuple[str, list[Any], bool]], list[int]],
+    ends: list[list[int]],
+    workers: int,
+    bits: int,
+    sharded: bool,
+) -> None:
+    """Whatever pieces the columns come in, however wide; without owners, and with them if the first two columns are
+    all there are and the first one is an id."""
+    keys, columns, of_block = drawn
+    given_keys = cut(np.array(keys, np.int64), ends[0])
+    pieces, dtypes = [], []
+    for (kind, values, wide), spots in zip(columns, ends[1:], strict=False):
+        dtypes.append(np.dtype(DTYPES[kind]))
+        pieces.append(cut(np.array(values, np.int64 if wide and kind != "float" else DTYPES[kind]), spots))
+    with (
+        mock.patch.object(sorting, "ROWS_A_PART", 1),
+        mock.patch.object(sorting, "SHARD_BITS", bits),
+        mock.patch.object(sorting, "FEW_KEYS", 0 if sharded else SLOTS_OF_KEYS),
+    ):
+        for number in (0, 5) if columns and columns[0][0] == "id" and len(columns) <= 2 else (0,):
+            owners = Owners(0, np.array(of_block, np.uint32), number) if number else None
+            code = [
+                key * max(number, 1) + (of_block[columns[0][1][row] // ALIGN] if number else 0)
+                for row, key in enumerate(keys)
+            ]
+            order = sorted(range(len(keys)), key=lambda row: code[row])
+            codes = (SLOTS_OF_KEYS + 1) * max(number, 1)
+            wanted = [sum(one < place for one in code) for place in range(codes + 1)]
+            offsets, found = by_key(given_keys, SLOTS_OF_KEYS, pieces, workers, owners, dtypes)
+            assert offsets.tolist() == wanted and offsets.dtype == np.uint64
+            for (_, values, _), dtype, column in zip(columns, dtypes, found, strict=True):
+                assert column.dtype == dtype and column.tolist() == [values[row] for row in order]
+            if len(columns) == 2 and all(dtype.itemsize == 4 for dtype in dtypes):
+                for spot in (0, 1) if columns[1][0] == "id" or not number else (0,):
+                    # The owner's column may be in either half.
+                    halves = (0, 1) if spot == 0 else (1, 0)
+                    low, high = (pieces[half] for half in halves)
+                    place = None if owners is None else Owners(spot, owners.of_block, number)
+                    same, words = pairs_by_key(given_keys, SLOTS_OF_KEYS, low, high, workers, place)
+                    assert same.tolist() == wanted
+                    for at, half in enumerate(halves):
+                        got = words.view(dtypes[half])[at::2].tolist()
+                        assert got == [columns[half][1][row] for row in order]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 255, 256, 257, 70_000])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_keys_at_the_ends_of_shards(slots: int, workers: int) -> None:
+    """As many keys as there are, with the sizes that are used: the first ones, the last ones, and around shards."""
+    some = sorted({key % slots for key in (0, 1, 127, 128, 255, 256, 257, 511, 512, slots // 2, slots - 2, slots - 1)})
+    keys = np.array(some * 5, np.int64)[::-1]
+    ids = (np.arange(len(keys)) % 5) * ALIGN + np.arange(len(keys))
+    owners = Owners(0, np.array((0, 0, 1, 3, 3), np.uint32), 4)
+    code = keys * 4 + owners.of_block[ids >> 12]
+    order = np.argsort(code, kind="stable")
+    with mock.patch.object(sorting, "ROWS_A_PART", 1):
+        offsets, (found, weights) = by_key(
+            [keys[:7], keys[7:]], slots, [[ids], keys * 0.5], workers, owners, [np.uint32, np.float64]
+        )
+    assert found.tolist() == ids[order].tolist() and weights.tolist() == (keys[order] * 0.5).tolist()
+    assert offsets.tolist() == np.searchsorted(np.sort(code), np.arange((slots + 1) * 4 + 1)).tolist()
 
 
 KINDS: tuple[Kind, ...] = (Id(0), "int", "float")
@@ -320,3 +425,114 @@ def test_what_is_sent_is_sent_once(waiting: list[int], size: int) -> None:
         wanted = list(dict.fromkeys(slot for slot in waiting if slot % size == other))
         assert sent[ranges[other] : ranges[other + 1]].tolist() == wanted
     assert [int(slot) for slot in np.flatnonzero(seen & 2)] == sorted({slot for slot in waiting if slot % size == 0})
+
+
+# --- what owners share -----------------------------------------------------------------------------------------------
+
+OWNED_SLOTS = 42
+borders = st.lists(st.integers(0, OWNED_SLOTS // 8).map(lambda block: 8 * block), max_size=4).map(
+    lambda inner: [0, *sorted(inner), OWNED_SLOTS]
+)
+owned_puts = st.lists(st.tuples(st.integers(0, OWNED_SLOTS - 1), st.integers(-4, 4)), max_size=60)
+
+
+class Ranges:
+    """The state of a table that owners share."""
+
+    def __init__(self, own: list[int]) -> None:
+        self.own, self.owners = np.array(own, np.int64), len(own) - 1
+        self.seen = np.zeros(48, np.uint8)
+        self.waiting = np.zeros(OWNED_SLOTS, np.uint32)
+        self.tally = np.zeros((self.owners, 3), np.int64)
+
+    def lists(self) -> list[list[int]]:
+        """What waits, owner by owner."""
+        return [self.waiting[low : low + n].tolist() for low, n in zip(self.own, self.tally[:, 1], strict=False)]
+
+    def check(self, known: list[int], waiting: list[int]) -> None:
+        ranges = [range(self.own[i], self.own[i + 1]) for i in range(self.owners)]
+        assert self.lists() == [[slot for slot in waiting if slot in one] for one in ranges]
+        assert self.tally[:, 0].tolist() == [sum(slot in one for slot in known) for one in ranges]
+        assert [int(slot) for slot in np.flatnonzero(self.seen & 2)] == sorted(waiting)
+        assert [int(slot) for slot in np.flatnonzero(self.seen & 1)] == sorted(known)
+
+    def drain(self, sweep: int) -> list[list[int]]:
+        taken = np.zeros(OWNED_SLOTS, np.uint32)
+        found = []
+        for i in range(self.owners):
+            low, high = self.own[i], self.own[i + 1]
+            lists = (self.seen, self.waiting, taken, low, high, self.tally[i, 1], sweep)
+            found.append(taken[low : low + int(call(drained, *lists))].tolist())
+            self.tally[i, 1] = 0
+        return found
+
+
+@SOME
+@given(borders, owned_puts, owned_puts, st.integers(1, 64))
+def test_put_owned_and_drained_of_a_set(
+    own: list[int], first: list[tuple[int, int]], second: list[tuple[int, int]], sweep: int
+) -> None:
+    state, known = Ranges(own), list[int]()
+    for puts in (first, second):
+        slots = np.array([slot for slot, _ in puts], np.uint32)
+        call(put_owned, None, state.seen, state.waiting, state.tally, state.own, slots, None, True)
+        new = [slot for slot in dict.fromkeys(slots.tolist()) if slot not in known]
+        known += new
+        state.check(known, new)
+        waits = state.lists()
+        for one, other, low, high in zip(waits, state.drain(sweep), own[:-1], own[1:], strict=True):
+            assert other == (one if len(one) * sweep <= high - low else sorted(one))
+        assert state.seen[known].tolist() == [5] * len(known)
+
+
+@SOME
+@given(borders, owned_puts, owned_puts, st.booleans(), st.sampled_from((np.int32, np.int64, np.float64)))
+def test_put_owned_of_extrema(
+    own: list[int], first: list[tuple[int, int]], second: list[tuple[int, int]], smallest: bool, dtype: Any
+) -> None:
+    state, values = Ranges(own), np.full(OWNED_SLOTS, 100 if smallest else -100, dtype)
+    best: dict[int, int] = {}
+    for puts in (first, second):
+        better = list[int]()
+        for slot, value in puts:
+            if slot not in best or (value < best[slot] if smallest else value > best[slot]):
+                best[slot] = value
+                better.append(slot)
+        slots, given_values = np.array([p[0] for p in puts], np.uint32), np.array([p[1] for p in puts], dtype)
+        call(put_owned, values, state.seen, state.waiting, state.tally, state.own, slots, given_values, smallest)
+        state.check(list(best), list(dict.fromkeys(better)))
+        assert {slot: values[slot] for slot in best} == best
+        state.drain(1)
+
+
+RING = 8
+
+
+@SOME
+@given(
+    st.integers(0, 1000), st.lists(st.lists(st.integers(0, 3), min_size=RING, max_size=RING), min_size=1, max_size=4)
+)
+def test_the_turn_goes_on_to_the_next_bucket_that_holds_something(turn: int, inside: list[list[int]]) -> None:
+    held, filled = np.array((turn, 3), np.int64), [sum(one[at] for one in inside) for at in range(RING)]
+    found = int(call(turn_of, held, np.array(inside, np.int64)))
+    following = next((t for t in range(turn, turn + RING) if filled[t % RING]), None)
+    assert (int(held[0]), found) == ((turn, 0) if following is None else (following, filled[following % RING]))
+    assert held[1] == 3
+
+
+NONE = 1 << 61
+
+
+@SOME
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 6),
+    st.integers(0, 2),
+    st.lists(st.one_of(st.just(NONE), st.integers(1, 10**9), st.integers(1, 40)), min_size=1, max_size=4),
+)
+def test_turns_are_skipped_by_whole_rings(turn: int, idle: int, took: int, far: list[int]) -> None:
+    held = np.array((turn, idle), np.int64)
+    call(skip, held, took, np.array(far, np.int64), RING, 4, NONE)
+    assert held[1] == (0 if took else idle + 1)
+    leaps = not took and idle + 1 > 4 and min(far) < NONE
+    assert held[0] == turn + (min(far) // RING * RING if leaps else 0)
