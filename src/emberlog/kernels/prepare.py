@@ -206,13 +206,13 @@ def _borders(
 ) -> Borders:
     """Ranges that make about as much work for each owner. What counts are the rows that lead into them."""
     rows = sum(statics[name].rows for name, _ in divided)
-    most = MOST_PLACES // max(sizes.values(), default=1)
+    domains = {name: domain for name, layout in made.items() for domain in layout.domains if domain is not None}
+    blocks_of = {domain: -(-sizes[domain] // ALIGN) for domain in domains.values()}
+    most = min(max(blocks_of.values()), MOST_PLACES // max(sizes.values()))
     number = max(1, min(workers, rows // ROWS_AN_OWNER, most))
     found = {}
-    for name, layout in made.items():
-        (domain,) = layout.domains
-        assert domain is not None
-        blocks = -(-sizes[domain] // ALIGN)
+    for name, domain in domains.items():
+        blocks = blocks_of[domain]
         weights = np.full(blocks, ROWS_A_SLOT * ALIGN)
         for (relation, _), spot in divided.items() if number > 1 else ():
             if program.static(relation).kinds[spot] != Id(domain) or not statics[relation].rows:
