@@ -19,24 +19,17 @@ from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
     bound_above,
     bound_below,
-    drained,
     find,
     find_key,
     grown,
     grown_rows,
     insert_rows,
-    outgoing,
-    put_best,
-    put_owned,
-    put_set,
-    put_sum,
     rehashed,
     remainder,
-    skip,
     truncated,
-    turn_of,
 )
 from emberlog.kernels.sorting import ALIGN, Owners, by_key, pairs_by_key
+from emberlog.kernels.waiting import drained, outgoing, put_best, put_owned, put_set, put_sum, skip, turn_of
 from emberlog.types import INT64_MAX, INT64_MIN
 
 Array = np.ndarray[Any, Any]

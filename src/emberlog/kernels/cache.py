@@ -79,7 +79,7 @@ def folder() -> Path:
         or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "emberlog"
     )
     own = Path(__file__).parent
-    runtime = b"".join((own / name).read_bytes() for name in ("runtime.py", "prefetch.py", "cache.py"))
+    runtime = b"".join((own / name).read_bytes() for name in ("runtime.py", "waiting.py", "prefetch.py", "cache.py"))
     described = f"{numba.__version__} {platform.python_version()} {platform.machine()} {platform.processor()}"
     key = hashlib.sha256(described.encode() + runtime).hexdigest()[:16]
     path = base / "kernels" / key

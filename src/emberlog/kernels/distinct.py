@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from emberlog.kernels.cache import call, jit
-from emberlog.kernels.encode import Range, dictionary
+from emberlog.kernels.dictionaries import Range, dictionary
 from emberlog.kernels.program import Domain
 from emberlog.kernels.sorting import by_key
 from emberlog.types import NUMBER

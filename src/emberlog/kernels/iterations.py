@@ -20,8 +20,9 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.program import TOLERANCE, End, Id, KernelProgram
-from emberlog.kernels.runtime import compared, pending
+from emberlog.kernels.runtime import compared
 from emberlog.kernels.state import State
+from emberlog.kernels.waiting import pending
 from emberlog.kernels.watch import Watch
 
 ONLY_NEW = 1e300  # no change is so large

@@ -19,8 +19,8 @@ from emberlog.kernels.layout import worst
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.rounds import EVER, ROUNDS, WORK
-from emberlog.kernels.runtime import put_owned, skip, turn_of
 from emberlog.kernels.state import narrowing
+from emberlog.kernels.waiting import put_owned, skip, turn_of
 from emberlog.kernels.watch import Watch
 
 MANY = 1 << 11  # facts that make a round worth the while of several threads

@@ -17,8 +17,8 @@ from emberlog.kernels.cluster.exchange import Exchange, PeerLost
 from emberlog.kernels.cluster.threads import thread_exchanges
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
-from emberlog.kernels.runtime import outgoing
 from emberlog.kernels.state import State
+from emberlog.kernels.waiting import outgoing
 from emberlog.kernels.watch import Watch
 
 WORK = 50_000_000  # derivations between two looks at the clock

@@ -13,7 +13,8 @@ from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.layout import TableLayout, worst
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.program import TOLERANCE, Id
-from emberlog.kernels.runtime import grown, grown_rows, insert_rows, put_best, put_set, put_sum, rehashed
+from emberlog.kernels.runtime import grown, grown_rows, insert_rows, rehashed
+from emberlog.kernels.waiting import put_best, put_set, put_sum
 from emberlog.kernels.watch import Failed
 from emberlog.types import INT64_MAX
 

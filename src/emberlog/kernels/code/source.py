@@ -24,8 +24,9 @@ EACH = 0x0101010101010101  # times a bit: that bit of each of eight flags
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
-from emberlog.kernels.runtime import drained, jump, remainder, skip, trailing, turn_of
+from emberlog.kernels.runtime import jump, remainder, trailing
 from emberlog.kernels.prefetch import prefetch
+from emberlog.kernels.waiting import drained, skip, turn_of
 
 U1 = np.uint32(1)
 ONE = np.uint8(1)
