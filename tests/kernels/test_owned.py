@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import emberlog
 import naive
-from emberlog.kernels import native, owned, prepare
+from emberlog.kernels import native, owned, ranges
 from emberlog.kernels.cache import COMPILES
 from emberlog.kernels.code.owned import PUT, TAKE
 from emberlog.kernels.sorting import ALIGN
@@ -48,8 +48,8 @@ def eager(many: int = 0, a_slot: float = 1.0) -> Iterator[None]:
     """Threads for each row of an index, and for more than `many` facts that wait. Without a cost for slots, ranges
     follow the rows: they are as uneven as these, and some are empty."""
     with (
-        mock.patch.object(prepare, "ROWS_AN_OWNER", 1),
-        mock.patch.object(prepare, "ROWS_A_SLOT", a_slot),
+        mock.patch.object(ranges, "ROWS_AN_OWNER", 1),
+        mock.patch.object(ranges, "ROWS_A_SLOT", a_slot),
         mock.patch.object(owned, "MANY", many),
         mock.patch.object(owned, "FEW", many // 2),
     ):
@@ -405,9 +405,52 @@ def test_ranges_follow_the_rows() -> None:
     rows: Rows = [(i * ALIGN, 5 * ALIGN + i, 1) for i in range(8)] + [(5 * ALIGN, i * ALIGN, i) for i in range(8)]
     with watched() as seen:
         check(SHORT, 0, {**SOURCE, "w": rows}, Setting(6, 0, 1e-9, 1))
-    assert seen[0].prepared.borders is not None
-    (own,) = seen[0].prepared.borders.values()
+    (own,) = seen[0].ranges.borders.values()
     assert own[0] == 0 and own[-1] == 7 * ALIGN + 1 and (np.diff(own) >= 0).all() and (np.diff(own) == 0).any()
+
+
+def by_loops(text: str, tables: Mapping[str, pa.Table], **options: Any) -> Any:
+    """The result of a run by loops."""
+    engine = emberlog.Engine(executor="local", workers=options.pop("workers", 2), memory=options.pop("memory", None))
+    for name, table in tables.items():
+        engine.register(name, table)
+    return engine.run(text, evaluator="kernel", storage="loops", **options)
+
+
+def test_rows_of_two_kinds_in_turns_are_both_seen() -> None:
+    """Every second row is light: who looks at every second one takes all for light, and rounds without end follow."""
+    hub = np.zeros(75_000, np.int64)
+    node = np.arange(1, len(hub) + 1)
+    heavy = np.random.default_rng(0).integers(1, 10**9, len(hub))
+    ends = {"x": np.stack([node, hub], 1).ravel(), "y": np.stack([hub, node], 1).ravel()}
+    table = pa.table({**ends, "w": np.stack([np.ones_like(hub), heavy], 1).ravel()})
+    text = "d(X,min<D>) <- X = 0, D = 0. d(Y,min<D>) <- d(X,C), w(X,Y,V), D = C + V."
+    result = by_loops(text, {"w": table}, limits={"rounds": 40})
+    assert sorted(result["d"].to_arrow()["D"].to_pylist()) == [0, *sorted(heavy.tolist())]
+
+
+def test_small_pieces_are_put_together() -> None:
+    ids = np.random.default_rng(0).integers(0, 5_000, (2, 20_000))
+    whole = pa.table({"x": ids[0], "y": ids[1]})
+    pieces = pa.Table.from_batches(whole.to_batches(max_chunksize=10))
+    text = "c(X,min<X>) <- a(X,_). c(Y,min<Z>) <- c(X,Z), a(X,Y)."
+    found = [sorted(by_loops(text, {"a": table})["c"].to_arrow().to_pylist(), key=str) for table in (whole, pieces)]
+    assert found[0] == found[1]
+
+
+def test_fewer_own_where_memory_is_short() -> None:
+    ids = np.random.default_rng(0).integers(0, 400_000, (2, 1_200_000))
+    table = pa.table({"x": ids[0], "y": ids[1]})
+    text = "c(X,min<X>) <- a(X,_). c(Y,min<Z>) <- c(X,Z), a(X,Y)."
+    free, short = (by_loops(text, {"a": table}, workers=8, memory=memory) for memory in (None, "48MB"))
+    assert free.stats[0].how == "rounds, dense tables, 8 workers, each with its own part of the tables"
+    assert "of 8 (for want of memory)" in short.stats[0].how
+    assert free["c"].to_arrow().equals(short["c"].to_arrow())
+
+
+def test_one_worker_of_several_has_a_reason() -> None:
+    result = by_loops(REACH, {"s": pa.table({"x": [0]}), "a": pa.table({"x": [0, 1], "y": [1, 2]})}, workers=5)
+    assert result.stats[-1].how == "rounds, dense tables, one worker of 5 (few rows)"
 
 
 @pytest.mark.parametrize("owners", [1, 3])

@@ -121,7 +121,8 @@ class Ends:
     """The least and the greatest of some integers, looked for once in each place of memory."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[int, int]] = {}
+        # Values are held, so that no others come to be in their place.
+        self._known: dict[Any, tuple[Values, tuple[int, int]]] = {}
 
     def __call__(self, values: Values) -> tuple[int, int]:
         key = place_of(values)
@@ -130,8 +131,8 @@ class Ends:
             ends = found["min"].as_py(), found["max"].as_py()
             if key is None:
                 return ends
-            self._known[key] = ends
-        return self._known[key]
+            self._known[key] = values, ends
+        return self._known[key][1]
 
 
 def joined(values: Values, dtype: type[np.number[Any]]) -> np.ndarray[Any, Any]:

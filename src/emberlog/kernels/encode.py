@@ -28,6 +28,7 @@ from emberlog.types import INT64_MAX, INT64_MIN, Column
 
 MANY = 1 << 18  # rows for which threads pay
 MOST_IDS = (1 << 31) - 2
+ROWS_A_PIECE = 1 << 12  # smaller ones are read sooner when they are put together
 INT32 = np.iinfo(np.int32)
 
 
@@ -115,14 +116,15 @@ class Encoder:
 
     def _there(self, pieces: Sequence[np.ndarray[Any, Any]], domain: Id) -> np.ndarray[Any, Any]:
         """A flag for each id that stands somewhere. Workers set flags of their own: lines of memory do not travel."""
-        flags = np.zeros((self.workers, self.sizes[domain.domain]), np.uint8)
+        size = self.sizes[domain.domain]
+        workers = max(1, min(self.workers, sum(len(piece) for piece in pieces) // (4 * size)))
+        flags = np.zeros((workers, size), np.uint8)
 
         def mark(worker: int) -> None:
             for piece in pieces:
-                part = slice(len(piece) * worker // self.workers, len(piece) * (worker + 1) // self.workers)
-                _mark(piece[part], flags[worker])
+                _mark(piece[len(piece) * worker // workers : len(piece) * (worker + 1) // workers], flags[worker])
 
-        mapped(mark, range(self.workers), self.workers)
+        mapped(mark, range(workers), workers)
         found: np.ndarray[Any, Any] = np.bitwise_or.reduce(flags)
         return found
 
@@ -165,14 +167,15 @@ class Encoder:
         return found
 
 
-class Held(Sequence["np.ndarray[Any, Any]"]):
-    """The columns of a relation as numbers, integers in 32 bits where they fit: less to read."""
+class Lazy(Sequence["np.ndarray[Any, Any]"]):
+    """The columns of a relation as numbers, integers in 32 bits where they fit: less to read. They are encoded when
+    somebody asks."""
 
-    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-        self._arrays = arrays
+    def __init__(self, encoder: Encoder, kinds: Sequence[Kind], columns: Sequence[Values]) -> None:
+        self._encoder, self._kinds, self._columns = encoder, kinds, columns
 
     def __len__(self) -> int:
-        return len(self._arrays)
+        return len(self._kinds)
 
     @overload
     def __getitem__(self, spot: int) -> np.ndarray[Any, Any]: ...
@@ -181,34 +184,8 @@ class Held(Sequence["np.ndarray[Any, Any]"]):
     def __getitem__(self, spot: slice) -> list[np.ndarray[Any, Any]]: ...
 
     def __getitem__(self, spot: int | slice) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
-        return [self[one] for one in range(*spot.indices(len(self)))] if isinstance(spot, slice) else self._array(spot)
-
-    def _array(self, spot: int) -> np.ndarray[Any, Any]:
-        return self._arrays[spot]
-
-    @property
-    def rows(self) -> int:
-        return max(len(array) for array in self._arrays)
-
-    def dtype(self, spot: int) -> np.dtype[Any]:
-        found: np.dtype[Any] = self._arrays[spot].dtype
-        return found
-
-    def pieces(self, spot: int) -> Sequence[np.ndarray[Any, Any]]:
-        """The numbers of a column, perhaps in more bits and more pieces: for whoever reads them once."""
-        return [self._arrays[spot]]
-
-
-class Lazy(Held):
-    """The same, encoded when somebody asks. Where values are numbers already, pieces are the memory they came in."""
-
-    def __init__(self, encoder: Encoder, kinds: Sequence[Kind], columns: Sequence[Values]) -> None:
-        self._encoder, self._kinds, self._columns = encoder, kinds, columns
-
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-    def _array(self, spot: int) -> np.ndarray[Any, Any]:
+        if isinstance(spot, slice):
+            return [self[one] for one in range(*spot.indices(len(self)))]
         return self._encoder._once(self._columns[spot], self._kinds[spot], narrow=True)
 
     @property
@@ -227,8 +204,11 @@ class Lazy(Held):
                 return np.dtype(np.uint32)
 
     def pieces(self, spot: int) -> Sequence[np.ndarray[Any, Any]]:
+        """The numbers of a column, perhaps in more bits and more pieces: for whoever reads them once. Where values are
+        numbers already, this is the memory they came in, unless the pieces are small."""
         kind, values = self._kinds[spot], self._columns[spot]
         as_they_are = kind == "int" or (isinstance(kind, Id) and self._encoder.is_plain(kind))
+        as_they_are = as_they_are and len(values) >= ROWS_A_PIECE * len(chunks(values))
         if as_they_are and values.type == pa.int64() and len(values) and not self._encoder.has(values, kind):
             self.dtype(spot)  # raises where a number is too large
             return [numbers_of(chunk, np.int64) for chunk in chunks(values) if len(chunk)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.kernels.encode import Held
+from emberlog.kernels.encode import Lazy
 from emberlog.kernels.program import Id, Static
 from emberlog.kernels.sorting import Owners, Pieces, by_key, pairs_by_key
 
@@ -23,7 +23,7 @@ class Index:
     packed: np.ndarray[Any, Any] | None = None  # two columns of 32 bits, the first one in the low half
 
 
-def pair_of(bound: tuple[int, ...], columns: Held, needed: set[int]) -> tuple[int, int] | None:
+def pair_of(bound: tuple[int, ...], columns: Lazy, needed: set[int]) -> tuple[int, int] | None:
     """The two columns of an index that fit in one word of 64 bits, if it is such a one."""
     kept = sorted(needed)
     fits = len(bound) == 1 and len(kept) == 2 and all(columns.dtype(spot).itemsize == 4 for spot in kept)
@@ -33,7 +33,7 @@ def pair_of(bound: tuple[int, ...], columns: Held, needed: set[int]) -> tuple[in
 def build(
     static: Static,
     bound: tuple[int, ...],
-    columns: Held,
+    columns: Lazy,
     needed: set[int],
     slots: int,
     workers: int = 1,

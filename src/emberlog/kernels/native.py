@@ -13,7 +13,7 @@ import pyarrow as pa
 from emberlog.kernels.choices import Choices, Columns, Evaluated
 from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
-from emberlog.kernels.encode import Encoder, Held, by_name, check_contributors
+from emberlog.kernels.encode import Encoder, Lazy, by_name, check_contributors
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
@@ -87,7 +87,7 @@ def evaluate_loops(
     program: KernelProgram,
     chosen: Pivots,
     encoder: Encoder,
-    statics: Mapping[str, Held],
+    statics: Mapping[str, Lazy],
     exits: Mapping[str, Columns],
     starts: Mapping[str, Columns],
     rows: int,
@@ -118,12 +118,14 @@ def evaluate_loops(
             masks=masks,
             indexes=indexes,
             there=constant_groups(program, encoder.sizes, exits) if choices.storage == "auto" and not apart else None,
-            owned=not apart and not choices.exchange,
+            room=None if apart or choices.exchange else memory.budget,
         )
 
     prepared = made(masks=True)
     if prepared.masked and prepared.bytes + State.needs(prepared) > memory.budget:
         prepared = made(masks=False)
+    if prepared.ranges is not None:
+        return _by_owners(prepared, encoder, exits, choices.workers, watch, memory)
     fitting = _with_room(prepared, choices, memory)
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
@@ -134,8 +136,6 @@ def evaluate_loops(
         except Sparse:
             prepared = made(masks=False)
             return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
-    if prepared.borders is not None:
-        return _by_owners(prepared, encoder, exits, watch, memory)
     return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
 
 
@@ -172,7 +172,7 @@ def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool, rows: int) ->
 def _by_rows(
     composed: Composed,
     encoder: Encoder,
-    statics: Mapping[str, Held],
+    statics: Mapping[str, Lazy],
     exits: Mapping[str, Columns],
     choices: Choices,
     watch: Watch,
@@ -231,14 +231,15 @@ def _by_pivots(
 
 
 def _by_owners(
-    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], watch: Watch, memory: Memory
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], workers: int, watch: Watch, memory: Memory
 ) -> Evaluated:
     done = run_owned(prepared, exits, watch, memory)
     own = "" if done.owners == 1 else ", each with its own part of the tables"
+    fewer = f" of {workers} ({done.ranges.why})" if done.owners < workers else ""
     return Evaluated(
         encoder,
         {name: done.count(name) for name in prepared.tables},
-        f"rounds, {_storages(prepared)}, {_workers(done.owners)}{own}",
+        f"rounds, {_storages(prepared)}, {_workers(done.owners)}{fewer}{own}",
         derivations=done.derivations,
         pieces=lambda name: iter([done.columns(name)]),
     )

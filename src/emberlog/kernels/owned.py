@@ -31,9 +31,10 @@ class Shared:
     """The tables, which all owners read and each writes its own part of."""
 
     def __init__(self, prepared: Prepared) -> None:
-        assert prepared.borders is not None
+        assert prepared.ranges is not None
         self.prepared = prepared
-        self.owners = len(next(iter(prepared.borders.values()))) - 1
+        self.ranges = prepared.ranges
+        self.owners = prepared.ranges.owners
         self.counts = np.zeros((self.owners, 3), np.int64)
         self.derivations = 0
         self.arrays: dict[str, Any] = {**prepared.shared, "owners": self.owners}
@@ -47,8 +48,7 @@ class Shared:
 
     def _allocated(self, name: str) -> dict[str, Any]:
         t, layout = self.prepared.tables[name], self.prepared.layouts[name]
-        assert self.prepared.borders is not None
-        own = self.prepared.borders[name]
+        own = self.ranges.borders[name]
         slots = int(own[-1])
         found: dict[str, Any] = {
             "own": own,
@@ -223,10 +223,10 @@ def run_owned(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch, mem
 
 def needs(prepared: Prepared) -> int:
     """About how many bytes tables and indexes take."""
-    assert prepared.borders is not None
+    assert prepared.ranges is not None
     total = prepared.bytes
     for name, layout in prepared.layouts.items():
-        own = prepared.borders[name]
+        own = prepared.ranges.borders[name]
         width = np.dtype(layout.dtype).itemsize if layout.table.fold != "set" else 0
         buckets = RING // 8 if prepared.width is not None else 0
         total += int(own[-1]) * (9 + width * len(own) + buckets)

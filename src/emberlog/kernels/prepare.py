@@ -20,24 +20,18 @@ from emberlog.kernels.code.states import States
 from emberlog.kernels.code.sums import PART, Sums
 from emberlog.kernels.code.terms import Key
 from emberlog.kernels.domains import variables_of
-from emberlog.kernels.encode import Encoder, Held
+from emberlog.kernels.encode import Encoder, Lazy
 from emberlog.kernels.indexes import Index, build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts, worst
 from emberlog.kernels.nests import Nest, Probe, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import TOLERANCE, Atom, Id, KernelProgram, Kind, Let
+from emberlog.kernels.program import TOLERANCE, Atom, Id, KernelProgram, Let
+from emberlog.kernels.ranges import Ranges, ranges, sample
 from emberlog.kernels.runtime import within
-from emberlog.kernels.sorting import ALIGN, Owners
 from emberlog.syntax.nodes import Variable
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 Indexes = dict[tuple[Key, frozenset[int]], Index]  # by what they are of, and the columns that they hold
-Borders = dict[str, np.ndarray[Any, Any]]  # where the range of each owner in a table begins, and the end of the last
-
-ROWS_AN_OWNER = 1 << 17  # fewer are gone through sooner than threads meet
-ROWS_A_SLOT = 1.0  # so much as so many rows does a slot cost its owner
-SAMPLE = 1 << 16
-MOST_PLACES = (1 << 32) - 1  # a key and an owner are one number of 32 bits while rows are sorted
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,7 @@ class Prepared:
     width: float | None = None  # how far values that are taken up together may lie apart; None: no order
     masked: bool = False  # many pivots at once
     gathered: bool = False  # sums read what they get
-    borders: Borders | None = None  # None: no worker owns a part of the tables
+    ranges: Ranges | None = None  # None: no worker owns a part of the tables
 
     @property
     def bytes(self) -> int:
@@ -70,7 +64,7 @@ def prepare(
     program: KernelProgram,
     pivots: Pivots,
     encoder: Encoder,
-    statics: Mapping[str, Held],
+    statics: Mapping[str, Lazy],
     rows: int,
     force_hash: bool = False,
     ordered: bool = True,
@@ -80,12 +74,12 @@ def prepare(
     masks: bool = True,
     indexes: Indexes | None = None,
     there: np.ndarray[Any, Any] | None = None,
-    owned: bool = False,
+    room: int | None = None,
 ) -> Prepared:
     """Compiles the loops and builds the indexes, those that `indexes` does not have yet.
 
     `masks` off evaluates pivots one by one. With `there`, a flag for each group that a sum of an iteration has from the
-    start, sums gather if they can. With `owned` workers own ranges of the tables if they can.
+    start, sums gather if they can. With `room`, in bytes, workers own ranges of the tables if they can.
     """
     planned = nests(program, pivots)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
@@ -103,12 +97,12 @@ def prepare(
     width = bucket_width(program, statics, encoder.sizes) if ordered else None
     # Any: mypy does not take a class for hashable.
     writing: Any = Gathers if back is not None else _writer(program, pivots, made, planned, width is not None, masks)
-    borders, divided = None, {}
+    owned, divided = None, {}
     alone = not any(pivots.values())
-    if owned and alone and writing in (Buckets, loops.Loops) and is_ownable(program, made, planned):
+    if room is not None and alone and writing in (Buckets, loops.Loops) and is_ownable(program, made, planned):
         writing = OwnedBuckets if writing is Buckets else Owned
         divided = owned_indexes(program, made, planned)
-        borders = _borders(program, made, divided, statics, encoder.sizes, workers)
+        owned = ranges(program, made, divided, statics, encoder.sizes, workers, room)
     if narrow_values and writing in (Buckets, OwnedBuckets):
         made = {name: replace(layout, narrow=layout.value_kind == "int") for name, layout in made.items()}
     source, names = _written(
@@ -126,7 +120,7 @@ def prepare(
         index = None if indexes is None else indexes.get(key)
         if index is None:
             spot = divided.get((name, bound))
-            owners = None if borders is None or spot is None else _owners(static.kinds[spot], spot, made, borders)
+            owners = None if owned is None or spot is None else owned.of_index(static.kinds[spot], spot, made)
             index = build(static, bound, statics[name], reading[name, bound], slots, workers, pair, owners)
         if indexes is not None:
             indexes[key] = index
@@ -145,7 +139,7 @@ def prepare(
         shared[f"t{i}_worst"] = worst(layout)
     function, sizes = compiled(source), encoder.sizes
     return Prepared(
-        program, pivots, made, source, function, shared, sizes, width, writing is Masks, writing is Gathers, borders
+        program, pivots, made, source, function, shared, sizes, width, writing is Masks, writing is Gathers, owned
     )
 
 
@@ -165,7 +159,7 @@ def _written(
     return writer.source(), writer.indexes
 
 
-def _lead_to(back: tuple[Nest, ...], statics: Mapping[str, Held], there: Any) -> bool:
+def _lead_to(back: tuple[Nest, ...], statics: Mapping[str, Lazy], there: Any) -> bool:
     """Do all rows lead to groups that are there? Else some come to be while the others are summed up."""
     ends = [nest.steps[-1] for nest in back]
     columns = [statics[probe.relation][probe.bound[0]] for probe in ends if isinstance(probe, Probe)]
@@ -196,52 +190,7 @@ def _writer(
     return Masks if masks and any(pivots.values()) and is_maskable(program, made, planned) else loops.Loops
 
 
-def _borders(
-    program: KernelProgram,
-    made: Mapping[str, TableLayout],
-    divided: Mapping[Key, int],
-    statics: Mapping[str, Held],
-    sizes: Mapping[int, int],
-    workers: int,
-) -> Borders:
-    """Ranges that make about as much work for each owner. What counts are the rows that lead into them."""
-    rows = sum(statics[name].rows for name, _ in divided)
-    domains = {name: domain for name, layout in made.items() for domain in layout.domains if domain is not None}
-    blocks_of = {domain: -(-sizes[domain] // ALIGN) for domain in domains.values()}
-    most = min(max(blocks_of.values()), MOST_PLACES // max(sizes.values()))
-    number = max(1, min(workers, rows // ROWS_AN_OWNER, most))
-    found = {}
-    for name, domain in domains.items():
-        blocks = blocks_of[domain]
-        weights = np.full(blocks, ROWS_A_SLOT * ALIGN)
-        for (relation, _), spot in divided.items() if number > 1 else ():
-            if program.static(relation).kinds[spot] != Id(domain) or not statics[relation].rows:
-                continue
-            sample = _sample(statics[relation], spot)
-            weights += np.bincount(sample // ALIGN, minlength=blocks) * (statics[relation].rows / len(sample))
-        total = np.cumsum(weights)
-        inner = np.searchsorted(total, total[-1] * np.arange(1, number) / number) + 1
-        found[name] = np.array([0, *np.minimum(inner * ALIGN, sizes[domain]), sizes[domain]], np.int64)
-    return found
-
-
-def _sample(columns: Held, spot: int) -> np.ndarray[Any, Any]:
-    """Some of the values of a column, from everywhere; none only if it has none."""
-    pieces = columns.pieces(spot)
-    step = max(columns.rows // SAMPLE, 1)
-    return np.concatenate([piece[::step] for piece in pieces])
-
-
-def _owners(kind: Kind, spot: int, made: Mapping[str, TableLayout], borders: Borders) -> Owners | None:
-    """Who owns the rows of an index, by the column in which they have their slots."""
-    name = next(name for name, layout in made.items() if layout.table.kinds[layout.keys[0]] == kind)
-    own = borders[name]
-    blocks = np.arange(0, own[-1], ALIGN)
-    of_block = np.searchsorted(own[1:-1], blocks, side="right").astype(np.uint32)
-    return Owners(spot, of_block, len(own) - 1) if len(own) > 2 else None
-
-
-def bucket_width(program: KernelProgram, statics: Mapping[str, Held], sizes: Mapping[int, int]) -> float | None:
+def bucket_width(program: KernelProgram, statics: Mapping[str, Lazy], sizes: Mapping[int, int]) -> float | None:
     """How far apart values may lie that are taken up in one round, if small ones are to go first.
 
     What is added to a value on one step, divided by how many steps lead on from a fact: wider than that, and most of
@@ -259,6 +208,6 @@ def bucket_width(program: KernelProgram, statics: Mapping[str, Held], sizes: Map
                     is_added = isinstance(argument, Variable) and argument.name in added
                     if kinds[spot] in ("int", "float") and is_added and columns.rows:
                         fan = columns.rows / max((sizes[k.domain] for k in kinds if isinstance(k, Id)), default=1)
-                        width = float(np.abs(_sample(columns, spot)).mean()) / max(fan, 1.0)
+                        width = float(np.abs(sample(columns, spot)).mean()) / max(fan, 1.0)
                         return max(1.0, round(width)) if kinds[spot] == "int" else width
     return None

@@ -26,6 +26,7 @@ from emberlog.syntax.nodes import Variable
 
 BOTH, TAKE, PUT = 0, 1, 2  # the halves of a round that a call makes
 MOST_COLUMNS = 2  # of an index whose rows are divided
+PASS = 1 << 10  # derivations that take about as long as a look at an empty bucket
 AHEAD = 8  # facts of a list whose rows are fetched while others are at work
 
 
@@ -109,14 +110,15 @@ class Owned(Loops):
         """Both halves of up to `most` rounds for all ranges, as long as at most `few` facts wait; or one half of one
         round for the range `first`."""
         out = self.out
-        for name in ("half", "first", "last", "most", "budget", "few"):
+        for name in ("half", "first", "last", "most", "few"):
             self.use(name, "int64", 0)
         self.use("deltas", "int64")
-        out.line("rounds = 0")
+        out.line("rounds, moved = 0, 0")
         with out.block("while True:"):
             with out.block(f"if half == {BOTH}:"):
                 self.look_on()
-                with out.block("if waits == 0 or waits > few or rounds == most or fail != 0 or work > budget:"):
+                spent = f"work + moved > {self.use('budget', 'int64', 0)}"
+                with out.block(f"if waits == 0 or waits > few or rounds == most or fail != 0 or {spent}:"):
                     out.line("break")
             with out.block(f"if half != {PUT}:"), out.block("for o in range(first, last):"):
                 for layout in self.layouts.values():
@@ -301,6 +303,9 @@ class OwnedBuckets(Sorting, Owned):
         self.out.line(f"skip(held, took, {t}_far, {RING}, {IDLE}, {LAST})")
         with self.out.block("if took > 0:"):
             super().close_round()
+        # Rounds that take nothing take time.
+        with self.out.block("else:"):
+            self.out.line(f"moved += {PASS}")
 
     def drain(self, layout: TableLayout) -> None:
         t, out = self.tables[layout.table.name], self.out
@@ -323,6 +328,7 @@ class OwnedBuckets(Sorting, Owned):
                     out.line(f"number = {self.number('now')}")
                     with out.block("if number > turn:"):  # it came from beyond the ring
                         out.line("far = min(far, number - turn)")
+                        out.line("moved += 1")
                         self.sort_in(t, "s", "now")
                     with out.block("else:"):
                         out.line(f"{t}_last[s] = now")
