@@ -281,3 +281,8 @@ def test_what_can_be_divided_is_told(text: str, partition: dict[str, int], fix: 
     with engine() as made, pytest.raises(emberlog.UsageError) as caught:
         made.run(text, partition=partition)
     assert caught.value.fix == fix
+
+
+def test_memory_that_is_too_little_to_start_is_told() -> None:
+    with engine(memory="1MB") as made, pytest.raises(UsageError, match="too little for DuckDB to start"):
+        made.run("p(1). p(X) <- p(Y), X = Y, X > 5.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from emberlog.diagnostics import UsageError
 from emberlog.sql.engine import SqlEngine
 from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, Statement
 
@@ -42,9 +43,14 @@ class DuckEngine(SqlEngine):
             settings["threads"] = threads
         if memory is not None:
             settings["memory_limit"] = memory
-        self._connection = duckdb.connect(":memory:", config=settings)
-        for macro in DUCKDB_PRELUDE:
-            self._connection.execute(macro)
+        try:
+            self._connection = duckdb.connect(":memory:", config=settings)
+            for macro in DUCKDB_PRELUDE:
+                self._connection.execute(macro)
+        except duckdb.OutOfMemoryException:
+            raise UsageError(
+                f"memory={memory} is too little for DuckDB to start", fix="allow it 16MB or more"
+            ) from None
         self._worker = ThreadPoolExecutor(1, "emberlog-duckdb")
         self._has_float_text = False
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
