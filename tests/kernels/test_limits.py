@@ -284,5 +284,5 @@ def test_what_can_be_divided_is_told(text: str, partition: dict[str, int], fix: 
 
 
 def test_memory_that_is_too_little_to_start_is_told() -> None:
-    with engine(memory="1MB") as made, pytest.raises(emberlog.EmberlogError, match="(?i)duckdb"):
+    with engine(memory="1MB") as made, pytest.raises(emberlog.EmberlogError, match=r"(?i)duckdb"):
         made.run("p(1). p(X) <- p(Y), X = Y, X > 5.")
