@@ -439,6 +439,7 @@ def test_small_pieces_are_put_together() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.skipif(not COMPILES, reason="it needs many rows")
 def test_fewer_own_where_memory_is_short() -> None:
     ids = np.random.default_rng(0).integers(0, 400_000, (2, 1_200_000))
     table = pa.table({"x": ids[0], "y": ids[1]})
