@@ -185,7 +185,8 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
 
     def __getitem__(self, spot: int | slice) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
         if isinstance(spot, slice):
-            return [self[one] for one in range(*spot.indices(len(self)))]
+            spots = range(*spot.indices(len(self)))
+            return mapped(self.__getitem__, spots, self._encoder.workers if self.rows > MANY else 1)
         return self._encoder._once(self._columns[spot], self._kinds[spot], narrow=True)
 
     @property
@@ -210,7 +211,8 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
         as_they_are = kind == "int" or (isinstance(kind, Id) and self._encoder.is_plain(kind))
         as_they_are = as_they_are and len(values) >= ROWS_A_PIECE * len(chunks(values))
         if as_they_are and values.type == pa.int64() and len(values) and not self._encoder.has(values, kind):
-            self.dtype(spot)  # raises where a number is too large
+            if kind == "int":
+                self._encoder.fits(values)  # raises where one is at the end of 64 bits
             return [numbers_of(chunk, np.int64) for chunk in chunks(values) if len(chunk)]
         return [self[spot]]
 

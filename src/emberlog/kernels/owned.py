@@ -19,7 +19,7 @@ from emberlog.kernels.layout import worst
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.rounds import EVER, ROUNDS, WORK
-from emberlog.kernels.state import narrowing
+from emberlog.kernels.state import bucket_arguments
 from emberlog.kernels.waiting import put_owned, skip, turn_of
 from emberlog.kernels.watch import Watch
 
@@ -37,12 +37,8 @@ class Shared:
         self.owners = prepared.ranges.owners
         self.counts = np.zeros((self.owners, 3), np.int64)
         self.derivations = 0
-        self.arrays: dict[str, Any] = {**prepared.shared, "owners": self.owners}
-        self.bucketed = any(array.name == "narrowing" for array in prepared.source.arguments)
-        if self.bucketed:
-            dtype = next(array.dtype for array in prepared.source.arguments if array.name == "origin")
-            self.arrays |= {"origin": np.dtype(dtype).type(0), "narrowing": narrowing(prepared, dtype)}
-            self.arrays["held"] = np.zeros(2, np.int64)
+        self.arrays: dict[str, Any] = {**prepared.shared, **bucket_arguments(prepared), "owners": self.owners}
+        self.bucketed = "narrowing" in self.arrays
         for name in prepared.tables:
             self.arrays |= self._allocated(name)
 
@@ -59,21 +55,15 @@ class Shared:
         }
         if layout.table.fold != "set":
             found["val"] = np.full(slots, worst(layout), layout.dtype)
+            # What groups were taken with; where it may have become better since, what each owner went on from.
+            found["last"] = np.full(slots if self.bucketed else (self.owners, slots), worst(layout), layout.dtype)
         if self.bucketed:
             words = -(-slots // 64)
             found["b"] = np.zeros((RING, words), np.uint64)
             found["w"] = np.zeros((RING, -(-words // 64)), np.uint64)
             found["in"] = np.zeros((self.owners, RING), np.int64)
             found["far"] = np.zeros(self.owners, np.int64)
-        if layout.table.fold != "set":
-            # What groups were taken with; where it may have become better since, what each owner went on from.
-            found["last"] = np.full(slots if self.bucketed else (self.owners, slots), worst(layout), layout.dtype)
         return {f"{t}_{part}": array for part, array in found.items()}
-
-    @property
-    def bytes(self) -> int:
-        """What all of it takes, indexes included."""
-        return sum(getattr(array, "nbytes", 0) for array in self.arrays.values())
 
     def put(self, name: str, columns: Arrays) -> None:
         """Facts from outside."""

@@ -21,10 +21,16 @@ from emberlog.types import INT64_MAX
 FIRST_SLOTS = 1 << 10
 
 
-def narrowing(prepared: Prepared, dtype: str) -> Any:
-    """From a value to its bucket: how far it is shifted, or what it is multiplied with."""
+def bucket_arguments(prepared: Prepared) -> dict[str, Any]:
+    """What loops that take small values first are given beside their tables; nothing where they do not.
+
+    `narrowing` leads from a value to its bucket: how far it is shifted, or what it is multiplied with."""
+    dtype = next((array.dtype for array in prepared.source.arguments if array.name == "narrowing"), None)
+    if dtype is None:
+        return {}
     width = prepared.width or 1.0
-    return 1.0 / max(width, 1e-300) if dtype == "float64" else max(round(np.log2(max(width, 1.0))), 0)
+    narrowing = 1.0 / max(width, 1e-300) if dtype == "float64" else max(round(np.log2(max(width, 1.0))), 0)
+    return {"origin": np.dtype(dtype).type(0), "narrowing": narrowing, "held": np.zeros(2, np.int64)}
 
 
 class State:
@@ -32,13 +38,9 @@ class State:
 
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
-        self.arrays: dict[str, Any] = dict(prepared.shared)
+        self.arrays: dict[str, Any] = {**prepared.shared, **bucket_arguments(prepared)}
         self.counts = np.zeros(3 * len(prepared.tables) + len(loops.COUNTS), np.int64)
         self.derivations = 0
-        if any(array.name == "narrowing" for array in prepared.source.arguments):
-            dtype = next(array.dtype for array in prepared.source.arguments if array.name == "origin")
-            self.arrays |= {"origin": np.dtype(dtype).type(0), "narrowing": narrowing(prepared, dtype)}
-            self.arrays["held"] = np.zeros(2, np.int64)
         for name, t in prepared.tables.items():
             self._allocate(t, prepared.layouts[name])
 

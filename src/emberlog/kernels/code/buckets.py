@@ -33,7 +33,7 @@ def is_bucketed(program: KernelProgram, layouts: Sequence[TableLayout], nests: S
     return any(values.isdisjoint(nest.rule.arguments) for nest in nests)
 
 
-class Sorting(Loops):
+class Bucketed(Loops):
     """Writes how groups of such a table get into buckets."""
 
     @property
@@ -95,7 +95,7 @@ class Sorting(Loops):
         self.out.line(f"{t}_w[{at}, {word} >> np.uint64(6)] |= np.uint64(1) << ({word} & np.uint64(63))")
 
 
-class Buckets(Sorting):
+class Buckets(Bucketed):
     """Writes the loops of such a table."""
 
     def declare(self, layout: TableLayout) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from emberlog.kernels.code.buckets import IDLE, LAST, RING, Sorting
+from emberlog.kernels.code.buckets import IDLE, LAST, RING, Bucketed
 from emberlog.kernels.code.loops import SWEEP, Loops
 from emberlog.kernels.code.source import KNOWN, QUEUED
 from emberlog.kernels.code.terms import Key
@@ -273,7 +273,7 @@ class Owned(Loops):
                 self.note(t, slot)
 
 
-class OwnedBuckets(Sorting, Owned):
+class OwnedBuckets(Bucketed, Owned):
     """The same for minima over computed values: of those that wait, the ones in the bucket whose turn it is are taken.
 
     `held` has the turn, and how many rounds took nothing."""
