@@ -16,7 +16,14 @@ import pytest
 from emberlog.kernels import cache
 from emberlog.kernels.cache import COMPILES
 
-BOTH = {"test_differential.py", "test_known.py", "test_programs.py", "test_runtime.py"}
+BOTH = {
+    "test_differential.py",
+    "test_known.py",
+    "test_programs.py",
+    "test_runtime.py",
+    "test_sorting.py",
+    "test_waiting.py",
+}
 COMPILED = {
     "test_what_leaves_64_bits_is_an_error_as_in_sql",
     "test_a_division_without_a_value",

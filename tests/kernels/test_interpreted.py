@@ -35,7 +35,16 @@ def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
     )
 
 
-FILES = ["test_differential.py", "test_known.py", "test_owned.py", "test_programs.py", "test_runtime.py"]
+FILES = [
+    "test_differential.py",
+    "test_known.py",
+    "test_owned.py",
+    "test_owned_ends.py",
+    "test_programs.py",
+    "test_runtime.py",
+    "test_sorting.py",
+    "test_waiting.py",
+]
 
 
 @pytest.mark.parametrize("file", FILES)
