@@ -111,3 +111,18 @@ with emberlog.Engine(executor="local", memory="1GB") as engine:
     assert len(result["tc"].rows()) == 5050
 """
     assert loaded(code, {"numba", "pandas", "pyspark", "scipy", "sqlglot", "zmq"}) == []
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "kernel"])
+def test_small_work_with_simple_exit_rules_loads_no_database(evaluator: str) -> None:
+    code = f"""
+with emberlog.Engine(executor="local", memory="1GB") as engine:
+    engine.register("arc", [(i, i + 1) for i in range(100)])
+    result = engine.run(
+        "reach(Y) <- Y = 90. reach(Y) <- reach(X), arc(X, Y)."
+        "far(X, Y) <- arc(X, Z), arc(Z, Y), X < 50. far(X, Y) <- far(X, Z), arc(Z, Y).",
+        evaluator={evaluator!r},
+    )
+    assert (result["reach"].count(), result["far"].count()) == (11, sum(100 - x - 1 for x in range(50)))
+"""
+    assert loaded(code, {"duckdb", "numba", "pandas", "sqlglot"}) == []

@@ -169,7 +169,7 @@ def test_workers_are_gone_afterwards() -> None:
     ("memory", "way"),
     [
         ("60MB", "512 pivots at a time (tc: 1), dense tables, 3 workers"),
-        ("25MB", "512 pivots at a time (tc: 1), dense tables, 2 workers, 1 fewer for want of memory"),
+        ("35MB", "512 pivots at a time (tc: 1), dense tables, 2 workers, 1 fewer for want of memory"),
         ("4MB", "pivot by pivot (tc: 1), dense tables, 3 workers"),
     ],
 )

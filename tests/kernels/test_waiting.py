@@ -153,7 +153,7 @@ class Ranges:
         found = []
         for i in range(self.owners):
             low, high = self.own[i], self.own[i + 1]
-            lists = (self.seen, self.waiting, taken, low, high, self.tally[i, 1], sweep)
+            lists = (self.seen, self.seen.view(np.uint64), self.waiting, taken, low, high, self.tally[i, 1], sweep)
             found.append(taken[low : low + int(call(drained, *lists))].tolist())
             self.tally[i, 1] = 0
         return found

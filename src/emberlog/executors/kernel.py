@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
+from emberlog.executors.direct import direct_rows
 from emberlog.kernels.program import Copies, End, KernelProgram
 from emberlog.plan.logical import (
     Distinct,
@@ -75,16 +76,17 @@ def evaluate_locally(
     stats: StratumStats,
     meter: Meter,
     choices: Choices,
+    count: Callable[[str], int],
     fetch: Callable[[str], pa.Table],
 ) -> dict[str, KernelResult]:
-    """Evaluates a component by kernels in this process; `fetch` gives the rows of other relations."""
+    """Evaluates a component by kernels in this process; `count` and `fetch` give the rows of other relations."""
     from emberlog.kernels.evaluate import evaluate
     from emberlog.kernels.watch import MeterWatch
 
     started = monotonic()
     with sql.guarded(stats):
         statics = {static.name: fetch(static.name) for static in program.statics}
-        exits, starts = first_rows(sql, stratum, fetch)
+        exits, starts = first_rows(sql, stratum, count, fetch)
     growing, inventing = limits_on_rounds(stratum)
     watch = MeterWatch(meter, stats, growing, inventing)
     evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until), stats.restart)
@@ -105,14 +107,14 @@ def evaluate_locally(
 
 
 def first_rows(
-    sql: SqlEvaluator, stratum: Stratum, fetch: Callable[[str], pa.Table]
+    sql: SqlEvaluator, stratum: Stratum, count: Callable[[str], int], fetch: Callable[[str], pa.Table]
 ) -> tuple[dict[str, pa.Table], dict[str, pa.Table] | None]:
     """The rows that a component starts from; of an iteration those that every round has, and its first state."""
 
     def rows(plan: Plan | None, relation: RelationPlan) -> pa.Table:
         plain = None if plan is None else as_bag(plan, relation.state)
-        copied = None if plain is None else copied_rows(plain, fetch)
-        return sql.rows(plain, relation.signature) if copied is None else copied
+        direct = None if plain is None else direct_rows(plain, count, fetch)
+        return sql.rows(plain, relation.signature) if direct is None else direct
 
     if stratum.evaluation == "delta":
         return {relation.name: rows(relation.exit, relation) for relation in stratum.relations}, None
@@ -132,30 +134,6 @@ def as_bag(plan: Plan, state: str) -> Plan:
             return keep(child, tuple(columns(plan)))
         case _:
             return plan
-
-
-def copied_rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> pa.Table | None:
-    """The rows of a plan that only copies columns, without a statement; None for any other plan."""
-    import pyarrow as pa
-
-    match plan:
-        case Scan(relation, names, _, "all"):
-            table = fetch(relation)
-            kept = [(name, table.column(spot)) for spot, name in enumerate(names) if name is not None]
-            return pa.table([column for _, column in kept], names=[name for name, _ in kept])
-        case Project(child, items) if all(isinstance(term, Variable) for _, term in items):
-            table = copied_rows(child, fetch)
-            if table is None:
-                return None
-            read = [term.name for _, term in items if isinstance(term, Variable)]
-            return pa.table([table.column(name) for name in read], names=[name for name, _ in items])
-        case Union(inputs):
-            tables = [table for child in inputs if (table := copied_rows(child, fetch)) is not None]
-            if len(tables) < len(inputs):
-                return None
-            return pa.concat_tables([table.rename_columns(tables[0].column_names) for table in tables])
-        case _:
-            return None
 
 
 def copied_parts(plan: Plan) -> Copies | None:

@@ -16,20 +16,20 @@ from emberlog.data.load import given_table
 from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
+from emberlog.executors.direct import different_rows, direct_rows
 from emberlog.executors.kernel import (
     SHORT,
     SMALL_FACTS,
     SMALL_INPUT,
     KernelResult,
     as_bag,
-    copied_rows,
     evaluate_locally,
     refuse,
 )
 from emberlog.executors.session import active_session
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
-from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import Plan, ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Partial
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
@@ -76,9 +76,15 @@ class LocalExecutor(Executor):
         """Takes the rows in as a set, and tells of duplicates where they would have counted.
 
         Many rows that nothing counts stay where they are, duplicates among them: rules make sets of what they read. So
-        do those that are a set already.
+        do those that are a set already, or of which a set is soon made.
         """
         name = self.sql.table(given.name)
+        few = different_rows(table, given.signature.columns)
+        if few is not None:
+            self.engine.attach(name, few)
+            self.attached[given.name] = few
+            self._warn_of_duplicates(given, table.num_rows - few.num_rows)
+            return
         if table.num_rows > SMALL_INPUT and given.name not in self.wanted and self._may_stay(given, table):
             self.engine.attach(name, table)
             self.attached[given.name] = table
@@ -86,8 +92,11 @@ class LocalExecutor(Executor):
         self.engine.load(f"{name}_bag", table)
         rows = self.engine.store(name, Statement(f"SELECT DISTINCT * FROM {name}_bag", {}))
         self.engine.drop(f"{name}_bag")
-        if given.counts and rows < table.num_rows:
-            self.warn(duplicates(given, table.num_rows - rows))
+        self._warn_of_duplicates(given, table.num_rows - rows)
+
+    def _warn_of_duplicates(self, given: Given, number: int) -> None:
+        if given.counts and number:
+            self.warn(duplicates(given, number))
 
     def _may_stay(self, given: Given, table: pa.Table) -> bool:
         if not given.counts:
@@ -109,16 +118,18 @@ class LocalExecutor(Executor):
         if not self.is_for_kernels(relation.name):
             return False
         bag = as_bag(relation.exit, relation.state)
-        sources = {scan.relation for scan in scans(bag)}
-        if not sources or not sources <= self.attached.keys():
-            return False
-        table = copied_rows(bag, self.fetch)
+        table = direct_rows(bag, self.count, self.fetch) if self._stay(bag) else None
         if table is None:
             return False
         self.attached[relation.name] = table.rename_columns(field_names(table.num_columns))
         self.engine.attach(self.sql.table(relation.name), self.attached[relation.name])
         stats.stopped = "read where its columns are"
         return True
+
+    def _stay(self, plan: Plan) -> bool:
+        """Are the rows that a plan reads in Arrow's memory, or so few that they are soon there?"""
+        sources = {scan.relation for scan in scans(plan)}
+        return all(name in self.attached or self.count(name) <= SMALL_INPUT for name in sources)
 
     def is_for_kernels(self, relation: str) -> bool:
         """Do kernels read a relation, and nobody else?"""
@@ -198,7 +209,9 @@ class LocalExecutor(Executor):
         decision = self.pushing.decide(stratum, dict.fromkeys(stratum.names, ()), only_counts=True)
         choices = replace(self._choices(), keep=decision.keep)
         try:
-            self.results |= evaluate_locally(self.sql, stratum, program, stats, self.sql.meter, choices, self.fetch)
+            self.results |= evaluate_locally(
+                self.sql, stratum, program, stats, self.sql.meter, choices, self.count, self.fetch
+            )
         except (Unsuited, Failed) as reason:
             stats.because = str(reason) or "an operation had no value"
             if self.options.evaluator == "kernel" and isinstance(reason, Unsuited):

@@ -24,6 +24,7 @@ from emberlog.analysis.program import (
 )
 from emberlog.explain.rules import rule_text
 from emberlog.plan.logical import ProgramPlan
+from emberlog.plan.names import stateless
 from emberlog.syntax.printer import show
 
 DEEPEST = 24  # levels of a tree; what is deeper begins a tree of its own
@@ -40,7 +41,7 @@ def and_or_tree(checked: CheckedProgram, plan: ProgramPlan, goals: Mapping[str, 
 def planned_components(checked: CheckedProgram, plan: ProgramPlan) -> list[Component]:
     """The components with rules that the plan evaluates."""
     planned = {rule.id for rule in plan.rules.values()}
-    names = {name.removesuffix("/state") for stratum in plan.strata for name in stratum.names}
+    names = {stateless(name) for stratum in plan.strata for name in stratum.names}
     return [
         part
         for part in checked.components

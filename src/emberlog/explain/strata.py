@@ -9,7 +9,7 @@ from typing import assert_never
 from emberlog.analysis.program import CheckedProgram
 from emberlog.kernels.describe import describe, kept
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
-from emberlog.plan.names import given_part
+from emberlog.plan.names import given_part, stateless
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
 from emberlog.stats import MOST_ROUNDS, default_rounds
 from emberlog.syntax.printer import show
@@ -57,7 +57,7 @@ def report_strata(
     for number, stratum in enumerate(plan.strata, 1):
         reads = stratum_reads(stratum)
         behind = frozenset[str]().union(*(origins.get(name, _origin(checked, name)) for name in reads))
-        origins |= dict.fromkeys(stratum.names, behind) | {_plain(name): behind for name in stratum.names}
+        origins |= dict.fromkeys(stratum.names, behind) | {stateless(name): behind for name in stratum.names}
         physical = physical_stratum(stratum, plan, distributed=executor == "spark")
         found.append(
             StratumReport(
@@ -78,7 +78,7 @@ def report_strata(
 
 
 def _title(stratum: Stratum, goals: Mapping[str, str]) -> str:
-    names = ", ".join(_plain(name) for name in stratum.names)
+    names = ", ".join(stateless(name) for name in stratum.names)
     if stratum.auxiliary:
         return f"{names} (shared by several rules)"
     return goals.get(names, names)
@@ -88,10 +88,6 @@ def stratum_reads(stratum: Stratum) -> tuple[str, ...]:
     """The relations outside of the stratum that it reads, in the order of its plans."""
     read = (scan.relation for relation in stratum.relations for plan in plans(relation) for scan in scans(plan))
     return tuple(name for name in dict.fromkeys(read) if name not in stratum.names)
-
-
-def _plain(name: str) -> str:
-    return name.removesuffix("/state")
 
 
 def _origin(checked: CheckedProgram, relation: str) -> frozenset[str]:
@@ -184,4 +180,4 @@ def notes(executor: str) -> list[str]:
 
 def producers(plan: ProgramPlan) -> Mapping[str, int]:
     """The stratum, by its index, that computes each relation."""
-    return {_plain(name): index for index, stratum in enumerate(plan.strata) for name in stratum.names}
+    return {stateless(name): index for index, stratum in enumerate(plan.strata) for name in stratum.names}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from emberlog.data.arrow import arrow_type
-from emberlog.kernels.crew import mapped
+from emberlog.kernels.crew import MANY, mapped
 from emberlog.kernels.program import Domain
 from emberlog.kernels.watch import Unsuited
 
@@ -192,7 +192,7 @@ def _of_integers(columns: Sequence[Values], constants: list[int], ends: Ends, wo
     rows = sum(len(column) for column in columns) + len(constants)
     if not rows:
         return Range(0, 0)
-    both = mapped(ends, [column for column in columns if len(column)], workers)
+    both = mapped(ends, [column for column in columns if len(column)], workers if rows > MANY else 1)
     low = min([low for low, _ in both] + constants)
     high = max([high for _, high in both] + constants)
     if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):

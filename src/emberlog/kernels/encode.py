@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from emberlog.kernels.crew import mapped
+from emberlog.kernels.crew import MANY, mapped
 from emberlog.kernels.dictionaries import (
     Ends,
     Range,
@@ -26,7 +26,6 @@ from emberlog.kernels.program import Id, KernelProgram, Kind
 from emberlog.kernels.watch import Unsuited
 from emberlog.types import INT64_MAX, INT64_MIN, Column
 
-MANY = 1 << 18  # rows for which threads pay
 MOST_IDS = (1 << 31) - 2
 ROWS_A_PIECE = 1 << 12  # smaller ones are read sooner when they are put together
 INT32 = np.iinfo(np.int32)

@@ -50,7 +50,8 @@ def lower(stratum: Stratum, plan: ProgramPlan) -> KernelProgram | Ineligible:
         return Ineligible("it is not recursive")
     if stratum.keeps_states:
         return Ineligible("every state of the iteration is kept")
-    rules = [rule for rule in plan.rules.values() if rule.predicate in stratum.names]
+    names = frozenset(stratum.names)
+    rules = [rule for rule in plan.rules.values() if rule.predicate in names]
     try:
         return _Lowering(stratum, plan.signatures, rules).program()
     except _Unfit as unfit:

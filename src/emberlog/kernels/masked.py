@@ -14,11 +14,14 @@ from emberlog.kernels.crew import share
 from emberlog.kernels.pivoted import ByPivots
 from emberlog.kernels.runtime import drain_masks, expand_masks
 from emberlog.kernels.state import State
+from emberlog.types import INT64_MAX
 
 BLOCK = 64 * WORDS
 PAIRS = 1 << 20  # rows of a piece
 SAMPLED = 8  # with fewer blocks it matters little how they are evaluated
-FULL = 6  # pivots that a slot must have in the mean for masks to pay
+FULL = 6  # pivots of a block that a slot must have in the mean for masks to pay
+SAMPLE, FULL_SAMPLE = 64, 1.5  # the same of some that are tried first
+SOON = 1 << 14  # derivations for which these are tried
 
 
 class Sparse(Exception):
@@ -42,53 +45,75 @@ class MaskedRun(ByPivots):
         self.blocks: dict[str, list[Block]] = {name: [] for name in self.prepared.tables}
         self.counts = dict.fromkeys(self.prepared.tables, 0)
         self.slots = 0  # that had facts, over all blocks
+        self.unsure = 0  # blocks that may still be found sparse
         self.derivations = 0
         self.rounds = 0
-        self._states: list[State] = []
+        self._free: list[tuple[State, np.ndarray[Any, Any]]] = []  # what no worker uses at the moment
 
     def run(self) -> MaskedRun:
-        firsts = list(range(0, self.number, BLOCK))
-        if len(firsts) >= SAMPLED:
-            self._block(firsts.pop(len(firsts) // 2))
-            if sum(self.counts.values()) < FULL * self.slots:
-                raise Sparse
-        share(
-            firsts,
-            min(self.workers, max(len(firsts), 1)),
-            self._block,
-            lambda: self.watch.look(sum(self.counts.values())),
-        )
-        for blocks in self.blocks.values():
-            blocks.sort(key=lambda block: block.first)
+        blocks = [range(first, min(first + BLOCK, self.number)) for first in range(0, self.number, BLOCK)]
+        workers = min(self.workers, max(len(blocks), 1))
+        if len(blocks) >= SAMPLED:
+            self.unsure = workers
+            self._try(blocks[len(blocks) // 2][:SAMPLE])
+        share(blocks, workers, self._block, lambda: self.watch.look(sum(self.counts.values())))
+        for found in self.blocks.values():
+            found.sort(key=lambda block: block.first)
         return self
 
-    def _block(self, first: int) -> None:
+    def _try(self, pivots: range) -> None:
+        """Raises where some pivots come to their end soon, and have little in common."""
+        state = State(self.prepared)
+        self._call(state, pivots, SOON)
+        if state.figure("work") <= SOON:
+            slots = sum(state.count(name) for name in self.prepared.tables)
+            facts = sum(self._drain(state, name, _room(0)) for name in self.prepared.tables)
+            if facts < FULL_SAMPLE * slots:
+                raise Sparse
+
+    def _block(self, pivots: range) -> None:
         """The fixpoint of one block, in tables that the worker uses again for the next."""
         with self.lock:
-            state = self._states.pop() if self._states else State(self.prepared)
-        state.call(first=first, last=min(first + BLOCK, self.number), most=self.watch.most_rounds, **self.exits)
-        if state.figure("fail"):
-            self.watch.failed(state.figure("fail"))
+            state, room = self._free.pop() if self._free else self._made()
+        self._call(state, pivots, INT64_MAX)
         for name, t in self.prepared.tables.items():
-            count = state.count(name)
-            arrays = state.arrays
-            masks = np.empty((count, WORDS) if self.keep else (0, WORDS), np.uint64)
-            total = call(drain_masks, arrays[f"{t}_mask"], arrays[f"{t}_seen"], arrays[f"{t}_log"], count, masks)
+            facts, count = self._drain(state, name, room), state.count(name)
+            if self.keep and count:
+                slots = self.memory.keep_copy(state.arrays[f"{t}_log"][:count])
+                self.blocks[name].append(Block(pivots.start, slots, self.memory.keep_copy(room[:count])))
             with self.lock:
-                self.counts[name] += int(total)
+                self.counts[name] += facts
                 self.slots += count
-                if self.keep and count:
-                    slots = self.memory.keep(arrays[f"{t}_log"][:count].copy())
-                    self.blocks[name].append(Block(first, slots, self.memory.keep(masks)))
         with self.lock:
             self.derivations += state.figure("work")
             self.rounds = max(self.rounds, state.figure("rounds"))
-            self._states.append(state)
+            self._free.append((state, room))
+            self.unsure -= 1
+            if self.unsure >= 0 and sum(self.counts.values()) < FULL * self.slots:
+                raise Sparse
+
+    def _call(self, state: State, pivots: range, budget: int) -> None:
+        most = self.watch.most_rounds
+        state.call(first=pivots.start, last=pivots.stop, most=most, budget=budget, **self.exits)
+        if state.figure("fail"):
+            self.watch.failed(state.figure("fail"))
+
+    def _drain(self, state: State, name: str, room: np.ndarray[Any, Any]) -> int:
+        """How many facts a table has; it is empty afterwards, and its masks are in `room`, if there is some."""
+        t, arrays = self.prepared.tables[name], state.arrays
+        logged = state.count(name)
+        return int(call(drain_masks, arrays[f"{t}_mask"], arrays[f"{t}_seen"], arrays[f"{t}_log"], logged, room))
+
+    def _made(self) -> tuple[State, np.ndarray[Any, Any]]:
+        """The tables of a worker, and room for the masks of any of them."""
+        state = State(self.prepared)
+        slots = max(len(state.arrays[f"{t}_mask"]) for t in self.prepared.tables.values())
+        return state, _room(slots if self.keep else 0)
 
     def columns(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
         """The rows of a table, piece by piece."""
         layout = self.prepared.layouts[name]
-        state = self._states[0] if self._states else State(self.prepared)
+        state = self._free[0][0] if self._free else State(self.prepared)
         for block in self.blocks[name]:
             row = 0
             while row < len(block.slots):
@@ -98,3 +123,7 @@ class MaskedRun(ByPivots):
                 for spot, position in enumerate(self.prepared.pivots[name]):
                     found[position] = self.pivots[spot][numbers[:count]]
                 yield [found[i] for i in range(len(layout.table.kinds))]
+
+
+def _room(slots: int) -> np.ndarray[Any, Any]:
+    return np.empty((slots, WORDS), np.uint64)

@@ -14,6 +14,8 @@ from emberlog.diagnostics import UsageError, sized
 from emberlog.kernels.watch import Unsuited
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+SHELF, TRIFLE = 1 << 23, 1 << 16  # bytes: of a place for many arrays, and of arrays that need none
+LINE = 64
 SHARE = 0.6  # of the memory that is free when nobody says how much may be used
 
 
@@ -47,6 +49,7 @@ class Memory:
         self.spilled = 0
         self.dismissed = 0  # workers that there was no room for
         self._files: list[Path] = []
+        self._shelf = np.empty(0, np.uint8)
         self._lock = Lock()
 
     def check(self, needed: int, what: str) -> None:
@@ -56,13 +59,38 @@ class Memory:
 
     def keep(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Finished rows that stay until somebody reads them: in memory, or in a file that is mapped into it."""
+        return array if self._fits(array) else self._spilled(array)
+
+    def keep_copy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The same of rows in an array that will be used for others."""
+        if not self._fits(array):
+            return self._spilled(array)
+        place: np.ndarray[Any, Any] = self._place(array.nbytes).view(array.dtype).reshape(array.shape)
+        place[...] = array
+        return place
+
+    def _fits(self, array: np.ndarray[Any, Any]) -> bool:
         with self._lock:
-            if self.kept + array.nbytes <= self.budget:
+            fits = self.kept + array.nbytes <= self.budget
+            if fits:
                 self.kept += array.nbytes
-                return array
-            if self.folder is None:
+            elif self.folder is None:
                 self.check(self.kept + array.nbytes, "the rows")
-                return array
+            return fits
+
+    def _place(self, size: int) -> np.ndarray[Any, Any]:
+        """Bytes beside those of other arrays: memory comes in larger pages, and much sooner, where much is asked for
+        at once."""
+        if not TRIFLE < size < SHELF // 4:
+            return np.empty(size, np.uint8)
+        with self._lock:
+            if size > len(self._shelf):
+                self._shelf = np.empty(SHELF, np.uint8)
+            place, self._shelf = self._shelf[:size], self._shelf[-(-size // LINE) * LINE :]
+            return place
+
+    def _spilled(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        with self._lock:
             path = self._own_folder() / f"{len(self._files)}.npy"
             self._files.append(path)
             self.spilled += array.nbytes

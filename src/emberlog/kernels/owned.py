@@ -46,10 +46,12 @@ class Shared:
         t, layout = self.prepared.tables[name], self.prepared.layouts[name]
         own = self.ranges.borders[name]
         slots = int(own[-1])
+        seen = np.zeros(-(-slots // 8) * 8, np.uint8)
         found: dict[str, Any] = {
             "own": own,
             "tally": np.zeros((self.owners, 3), np.int64),
-            "seen": np.zeros(-(-slots // 8) * 8, np.uint8),  # sweeps read eight flags at once
+            "seen": seen,
+            "words": seen.view(np.uint64),  # sweeps read eight flags at once
             "r": np.empty(slots, np.uint32),
             "q": np.empty(slots, np.uint32),
         }

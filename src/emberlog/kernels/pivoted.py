@@ -144,8 +144,7 @@ class PivotRun(ByPivots):
         for i, (name, t) in enumerate(self.prepared.tables.items()):
             amount = int(output.written[i])
             if amount:
-                taken = output.taken(t, amount) if self.keep else {}
-                columns = {position: self.memory.keep(column) for position, column in taken.items()}
+                columns = output.taken(t, amount, self.memory) if self.keep else {}
                 piece = Piece(done, self.rows[f"{t}_rows"][done], columns)
                 with self.lock:
                     self.result.counts[name] += amount
@@ -177,17 +176,17 @@ class _Output:
                 dtype = "uint32" if layout.domains[layout.keys.index(position)] is not None else "int64"
             self.arrays[name] = np.empty(self.room if self.keep else 1, dtype)
 
-    def taken(self, t: str, amount: int) -> dict[int, np.ndarray[Any, Any]]:
-        """The first rows of the output; it is used again, or given away when they are many: the rest of it was never
-        touched, and takes no memory."""
+    def taken(self, t: str, amount: int, memory: Memory) -> dict[int, np.ndarray[Any, Any]]:
+        """Keeps the first rows of the output, which is used again, or given away when they are many: the rest of it was
+        never touched, and takes no memory."""
         found = {}
         for position, name in self.names[t].items():
             array = self.arrays[name]
             if amount * 8 > self.room:
-                found[position] = array[:amount]
+                found[position] = memory.keep(array[:amount])
                 self.arrays[name] = np.empty_like(array)
             else:
-                found[position] = array[:amount].copy()
+                found[position] = memory.keep_copy(array[:amount])
         return found
 
     def enlarge(self, rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,12 @@ def bucket_arguments(prepared: Prepared) -> dict[str, Any]:
     return {"origin": np.dtype(dtype).type(0), "narrowing": narrowing, "held": np.zeros(2, np.int64)}
 
 
+def _blank_rows(slots: int) -> np.ndarray[Any, Any]:
+    """Masks without a bit: pages that come into being when they are touched, as those of a first try mostly are not.
+    NumPy may take memory that was used before, and has to clear all of it."""
+    return np.frombuffer(mmap(-1, max(8 * WORDS * slots, 1)), np.uint64, WORDS * slots).reshape(slots, WORDS)
+
+
 class State:
     """The tables of one worker, and calls of the compiled loops on them."""
 
@@ -55,7 +62,7 @@ class State:
                 for domain in layout.domains:
                     assert domain is not None
                     slots *= prepared.sizes[domain]
-            total += slots * (5 + 2 * 8 * WORDS * prepared.masked + 28 * (layout.table.fold != "set"))
+            total += slots * (5 + 3 * 8 * WORDS * prepared.masked + 28 * (layout.table.fold != "set"))
         return total
 
     def _allocate(self, t: str, layout: TableLayout) -> None:
@@ -78,12 +85,13 @@ class State:
             arrays[f"{t}_h"] = np.zeros(2 * slots, np.int32)
         if self.prepared.masked:
             for name in ("mask", "wait"):
-                arrays[f"{t}_{name}"] = np.zeros((slots, WORDS), np.uint64)
+                arrays[f"{t}_{name}"] = _blank_rows(slots)
             for name in ("q", "r"):
                 arrays[f"{t}_{name}"] = np.empty(slots + 1, np.uint32)
         if dense or layout.table.fold != "set":
-            # Sweeps read eight flags at once.
             arrays[f"{t}_seen"] = np.zeros((slots + 7) // 8 * 8 if dense else slots, np.uint8)
+        if dense:  # sweeps read eight flags at once
+            arrays[f"{t}_words"] = arrays[f"{t}_seen"].view(np.uint64)
         if self.prepared.program.mode == "replace":
             for name, dtype in (("seen", "uint8"), ("new", "uint8")):
                 arrays[f"{t}_{name}"] = np.zeros(slots, dtype)

@@ -69,15 +69,15 @@ def put_owned(val: Any, seen: Any, waiting: Any, tally: Any, own: Any, slots: An
 
 
 @jit
-def drained(seen: Any, waiting: Any, taken: Any, low: Any, high: Any, waits: Any, sweep: Any) -> Any:
+def drained(seen: Any, words: Any, waiting: Any, taken: Any, low: Any, high: Any, waits: Any, sweep: Any) -> Any:
     """Takes what waits between two slots, so many facts: in the order of slots, if they are one of `sweep` or more.
-    Returns how many they are."""
+    Returns how many they are. `words` are the flags, eight in one."""
     if waits * sweep <= high - low:
         for i in range(low, low + waits):
             taken[i] = waiting[i]
             seen[waiting[i]] = 5
         return waits
-    words, found = seen.view(np.uint64), low
+    found = low
     for word in range(low >> 3, (high + 7) >> 3):
         if words[word] & np.uint64(0x0202020202020202) != 0:
             for slot in range(word << 3, (word << 3) + 8):
@@ -89,11 +89,20 @@ def drained(seen: Any, waiting: Any, taken: Any, low: Any, high: Any, waits: Any
 
 
 @jit
+def total(tallies: Any, column: Any) -> Any:
+    """How much all owners have together."""
+    found = tallies[0, column]
+    for owner in range(1, tallies.shape[0]):
+        found += tallies[owner, column]
+    return found
+
+
+@jit
 def turn_of(held: Any, inside: Any) -> Any:
     """Goes on to the next bucket of the ring in which an owner has something, and returns how much; 0 if none has."""
     ring = inside.shape[1]
     for step in range(ring):
-        waits = inside[:, (held[0] + step) & (ring - 1)].sum()
+        waits = total(inside, (held[0] + step) & (ring - 1))
         if waits > 0:
             held[0] += step
             return waits
@@ -107,8 +116,11 @@ def skip(held: Any, took: Any, far: Any, ring: Any, idle: Any, last: Any) -> Non
     bucket has its turn. Where nobody found something from beyond it, all are `last` far: better values were taken
     before, and no turn is left out."""
     held[1] = 0 if took > 0 else held[1] + 1
-    if held[1] > idle and far.min() < last:
-        held[0] += far.min() & -ring
+    nearest = far[0]
+    for turn in far:
+        nearest = min(nearest, turn)
+    if held[1] > idle and nearest < last:
+        held[0] += nearest & -ring
 
 
 @jit

@@ -22,6 +22,11 @@ def state_part(predicate: str) -> str:
     return f"{predicate}/state"
 
 
+def stateless(relation: str) -> str:
+    """The relation itself, also where it is the current state of an iteration."""
+    return relation.removesuffix("/state")
+
+
 def auxiliary(number: int) -> str:
     """A relation that a rewrite made for a shared sub-plan."""
     return f"aux/{number}"

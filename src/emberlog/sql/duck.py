@@ -28,32 +28,47 @@ def first_rows(name: str, count: int) -> str:
 
 
 class DuckEngine(SqlEngine):
+    """DuckDB is loaded, and opened, with the first statement: what the kernels alone evaluate has none."""
+
     place = "duckdb"
     lazy = False
 
     def __init__(self, scratch: Path, *, threads: int | None = None, memory: str | None = None) -> None:
-        import duckdb
-
-        settings: dict[str, str | bool | int | float | list[str]] = {
+        self._settings: dict[str, str | bool | int | float | list[str]] = {
             "temp_directory": str(scratch),
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
         }
         if threads is not None:
-            settings["threads"] = threads
+            self._settings["threads"] = threads
         if memory is not None:
-            settings["memory_limit"] = memory
-        try:
-            self._connection = duckdb.connect(":memory:", config=settings)
-            for macro in DUCKDB_PRELUDE:
-                self._connection.execute(macro)
-        except duckdb.OutOfMemoryException:
-            raise UsageError(
-                f"memory={memory} is too little for DuckDB to start", fix="allow it 16MB or more"
-            ) from None
+            self._settings["memory_limit"] = memory
+        self._attached: dict[str, pa.Table | pa.RecordBatchReader] = {}  # before it is opened
         self._worker = ThreadPoolExecutor(1, "emberlog-duckdb")
         self._has_float_text = False
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        try:
+            opened = duckdb.connect(":memory:", config=self._settings)
+            for macro in DUCKDB_PRELUDE:
+                opened.execute(macro)
+        except duckdb.OutOfMemoryException:
+            raise UsageError(
+                f"memory={self._settings['memory_limit']} is too little for DuckDB to start",
+                fix="allow it 16MB or more",
+            ) from None
+        for name, rows in self._attached.items():
+            opened.register(name, rows)
+        self._attached.clear()
+        return opened
+
+    @property
+    def _is_open(self) -> bool:
+        return "_connection" in self.__dict__
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -62,12 +77,11 @@ class DuckEngine(SqlEngine):
         return DuckDB()
 
     def _run(self, sql: str, statement: Statement | None = None) -> list[tuple[Any, ...]]:
-        return self._interruptibly(lambda: self._execute(sql, statement).fetchall())
-
-    def _execute(self, sql: str, statement: Statement | None) -> duckdb.DuckDBPyConnection:
+        connection = self._connection
         if statement is not None:
             self._prepare(statement)
-        return self._connection.execute(sql, statement.parameters if statement else None)
+        parameters = statement.parameters if statement else None
+        return self._interruptibly(lambda: connection.execute(sql, parameters).fetchall())
 
     def _prepare(self, statement: Statement) -> None:
         if statement.needs_float_text and not self._has_float_text:
@@ -97,10 +111,16 @@ class DuckEngine(SqlEngine):
     def attach(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
         """A table whose rows stay in Arrow's memory; those of a reader come once, for the next statement that reads
         them."""
-        self._connection.register(name, rows)
+        if self._is_open:
+            self._connection.register(name, rows)
+        else:
+            self._attached[name] = rows
 
     def detach(self, name: str) -> None:
-        self._connection.unregister(name)
+        if self._is_open:
+            self._connection.unregister(name)
+        else:
+            self._attached.pop(name, None)
 
     def define(self, name: str, statement: Statement) -> None:
         self.store(name, statement)
@@ -149,8 +169,10 @@ class DuckEngine(SqlEngine):
         return rows[0] if rows else None
 
     def interrupt(self) -> None:
-        self._connection.interrupt()
+        if self._is_open:
+            self._connection.interrupt()
 
     def close(self) -> None:
         self._worker.shutdown()
-        self._connection.close()
+        if self._is_open:
+            self._connection.close()

@@ -24,7 +24,7 @@ from emberlog.plan.logical import (
     Unit,
     columns,
 )
-from emberlog.plan.names import position, positions
+from emberlog.plan.names import position, positions, stateless
 from emberlog.sql.changes import unchanged
 from emberlog.stats import StratumStats, default_rounds
 from emberlog.syntax.nodes import Call, Constant, Term, Until, Variable
@@ -156,14 +156,14 @@ class _State:
         items += [(name, Variable(name)) for name in columns(scan)]
         stamped = f"{self.relation.name}/stamped"
         engine.store(run.table(stamped), run.statement(Project(scan, tuple(items))))
-        whole = run.table(_relation_of(self.signature.name))
+        whole = run.table(stateless(self.signature.name))
         if number == 0:
             engine.store(whole, run.empty((NUMBER, *(column.type for column in self.signature.columns))))
         engine.append(whole, run.table(stamped))
 
     def finish(self) -> None:
         if self.states is not None:
-            self.facts = self.run.engine.count(self.run.table(_relation_of(self.signature.name)))
+            self.facts = self.run.engine.count(self.run.table(stateless(self.signature.name)))
 
 
 def one_row(figures: list[tuple[str, Plan]]) -> Plan:
@@ -173,8 +173,3 @@ def one_row(figures: list[tuple[str, Plan]]) -> Plan:
         (made,) = columns(plan)
         row = Lookup(row, Project(plan, ((name, Variable(made)),)), name, Constant(0.0))
     return row
-
-
-def _relation_of(state: str) -> str:
-    """The relation whose working state has this name."""
-    return state.removesuffix("/state")

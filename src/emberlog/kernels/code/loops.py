@@ -134,11 +134,11 @@ class Loops(Facts):
         sweeps = layout.storage == "dense"
         if sweeps:
             # Flags are looked at eight at a time: where few slots wait, a sweep passes over the others quickly.
-            out.line(f"words = {t}_seen.view(np.uint64)")
+            words = self.use(f"{t}_words", "uint64")
             out.line(f"sweep = {self.sweeps(t)}")
             with out.block("if sweep:"):
                 # Facts may travel to larger ids or to smaller ones: up and down in turns suits both.
-                out.line("low, high, down = 0, words.size, not down")
+                out.line(f"low, high, down = 0, {words}.size, not down")
         with out.block("for q in range(low, high):"):
             if sweeps:
                 out.line("word = np.uint64(high - 1 - q if down else q)")
@@ -147,7 +147,7 @@ class Loops(Facts):
                 with out.block("if not sweep:"):
                     out.line(f"begin = np.uint64({source}[np.uint64(q)])")
                     out.line("end = begin + np.uint64(1)")
-                with out.block(f"elif words[word] & np.uint64({QUEUED * EACH:#x}) == 0:"):
+                with out.block(f"elif {words}[word] & np.uint64({QUEUED * EACH:#x}) == 0:"):
                     out.line("continue")
                 with out.block("for slot in range(begin, end):"):
                     out.line("s = np.uint32(slot)")

@@ -84,12 +84,13 @@ class Masks(Loops):
                         out.line(f"{t}_wait[s, word] |= bit")
                         self.queue(layout, t, "s")
         out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
-        with out.block(f"while waiting > 0 and rounds <= {self.use('most', 'int64', 0)}:"):
+        most, budget = self.use("most", "int64", 0), self.use("budget", "int64", 0)
+        with out.block(f"while waiting > 0 and rounds <= {most} and work <= {budget}:"):
             for layout in self.layouts.values():
                 self.take_round(layout)
             out.line("rounds += 1")
             out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
-        with out.block("if waiting > 0:"):
+        with out.block(f"if waiting > 0 and work <= {budget}:"):
             out.line("fail = 2")
 
     def take_round(self, layout: TableLayout) -> None:

@@ -133,7 +133,7 @@ class Owned(Loops):
 
     def look_on(self) -> None:
         """How many facts wait for the next round."""
-        tallies = [f"{t}_tally[:, 1].sum()" for t in self.tables.values()]
+        tallies = [f"total({t}_tally, 1)" for t in self.tables.values()]
         self.out.line(f"waits = {' + '.join(tallies)}")
 
     def close_round(self) -> None:
@@ -141,12 +141,13 @@ class Owned(Loops):
         self.out.line("rounds += 1")
 
     def taken(self) -> str:
-        return " + ".join(f"{t}_tally[:, 2].sum()" for t in self.tables.values())
+        return " + ".join(f"total({t}_tally, 2)" for t in self.tables.values())
 
     def drain(self, layout: TableLayout) -> None:
         """What waits in a range is taken: where it is much, in the order of slots, so that memory is read in order."""
         t, out = self.tables[layout.table.name], self.out
-        lists = f"{t}_seen, {t}_r, {t}_q, {t}_own[o], {t}_own[o + 1], {t}_tally[o, 1]"
+        words = self.use(f"{t}_words", "uint64")
+        lists = f"{t}_seen, {words}, {t}_r, {t}_q, {t}_own[o], {t}_own[o + 1], {t}_tally[o, 1]"
         out.line(f"{t}_tally[o, 2] = drained({lists}, {SWEEP})")
         out.line(f"{t}_tally[o, 1] = 0")
 
@@ -295,7 +296,7 @@ class OwnedBuckets(Bucketed, Owned):
 
     def look_on(self) -> None:
         t = self.tables[self.layout.table.name]
-        self.out.line(f"waits = {t}_tally[:, 1].sum() + turn_of(held, {t}_in)")
+        self.out.line(f"waits = total({t}_tally, 1) + turn_of(held, {t}_in)")
 
     def close_round(self) -> None:
         t = self.tables[self.layout.table.name]

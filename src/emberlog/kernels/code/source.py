@@ -26,7 +26,7 @@ HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
 from emberlog.kernels.runtime import jump, remainder, trailing
 from emberlog.kernels.prefetch import prefetch
-from emberlog.kernels.waiting import drained, skip, turn_of
+from emberlog.kernels.waiting import drained, skip, total, turn_of
 
 U1 = np.uint32(1)
 ONE = np.uint8(1)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from emberlog.kernels.columns.joins import Column, Index, ranked
+from emberlog.kernels.columns.joins import Column, Index, begins, different, ranked
 from emberlog.kernels.columns.terms import added
 from emberlog.kernels.program import TOLERANCE, Id, Table
 from emberlog.kernels.watch import Failed, Overworked
@@ -35,7 +35,7 @@ class Numbering:
         """The number of each integer, and whether it has one; with `grow` new ones get theirs."""
         places, there = ranked(self.values, column)
         if grow and not there.all():
-            new = np.unique(column[~there])
+            new = different(column[~there])
             if len(self.values) + len(new) > self.most:
                 raise Overworked("keys have more different numbers than a code has room for")
             spots = np.searchsorted(self.values, new)
@@ -105,11 +105,13 @@ class Places:
             self.direct[new[first]] = self.count + np.arange(len(first))
             rows[missing] = self.direct[new]
         else:
-            different, first, same = np.unique(new, return_index=True, return_inverse=True)
-            rows[missing] = self.count + same
-            spots = np.searchsorted(self.codes, different)
-            self.codes = np.insert(self.codes, spots, different)
-            self.rows = np.insert(self.rows, spots, self.count + np.arange(len(different)))
+            order = np.argsort(new, kind="stable")
+            starts = begins(new[order])
+            first, ranks = order[starts], np.cumsum(starts) - 1
+            rows[missing[order]] = self.count + ranks
+            spots = np.searchsorted(self.codes, new[first])
+            self.codes = np.insert(self.codes, spots, new[first])
+            self.rows = np.insert(self.rows, spots, self.count + np.arange(len(first)))
         self.count += len(first)
         return rows, missing[first]
 

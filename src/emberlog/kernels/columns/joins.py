@@ -13,6 +13,19 @@ MOST_CODES = 1 << 62
 MOST_OFFSETS = 1 << 17  # numbers of keys for which there is an array of where their rows begin
 
 
+def different(column: Column) -> Column:
+    """The numbers that stand in a column, sorted. NumPy's own way loads its masked arrays first."""
+    found = np.sort(column)
+    return found[begins(found)]
+
+
+def begins(column: Column) -> Column:
+    """Where a sorted column has another number than before."""
+    found = np.ones(len(column), bool)
+    np.not_equal(column[1:], column[:-1], out=found[1:])
+    return found
+
+
 def ranked(values: Column, column: Column) -> tuple[Column, Column]:
     """The place of each number among sorted `values`, and whether it is there at all."""
     if not len(values):
@@ -44,10 +57,10 @@ class Index:
         for column, size in zip(columns, sizes, strict=True):
             values = known = None
             if size is None:
-                values = np.unique(column)
+                values = different(column)
                 size = max(len(values), 1)
             if space * size > MOST_CODES:
-                known = np.unique(codes)
+                known = different(codes)
                 space = max(len(known), 1)
             self.steps.append((values, known, size))
             codes, _ = self._step(len(self.steps) - 1, codes, column)

@@ -24,7 +24,6 @@ from emberlog.plan.logical import (
     map_children,
     map_plans,
     plans,
-    scans,
     walk,
 )
 from emberlog.plan.names import auxiliary, positions
@@ -72,12 +71,13 @@ def _can_share(plan: Plan, stratum: Stratum) -> bool:
 
     An error must name the rule that has it, so what is guarded stays in its rule.
     """
-    inside = set(stratum.names)
+    if not isinstance(plan, Join | Antijoin | Group | Distinct):
+        return False
+    nodes, inside = list(walk(plan)), frozenset(stratum.names)
     return (
-        isinstance(plan, Join | Antijoin | Group | Distinct)
-        and any(isinstance(node, Join | Antijoin | Group) for node in walk(plan))
-        and all(scan.relation not in inside for scan in scans(plan))
-        and not any(isinstance(node, Guard | Top) for node in walk(plan))
+        any(isinstance(node, Join | Antijoin | Group) for node in nodes)
+        and not any(isinstance(node, Scan) and node.relation in inside for node in nodes)
+        and not any(isinstance(node, Guard | Top) for node in nodes)
     )
 
 
