@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.planned import planned
 
 from emberlog.executors.direct import FEW, different_rows, direct_rows
 from emberlog.executors.kernel import as_bag
@@ -19,6 +18,7 @@ from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Silent
 from emberlog.types import FLOAT, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, Column
+from planned import planned
 
 DECLARED = """
 .decl e(X: number, Y: number)

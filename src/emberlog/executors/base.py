@@ -17,7 +17,7 @@ from emberlog.diagnostics import DataError, UsageError, did_you_mean
 from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
 from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, walk
-from emberlog.plan.names import given_part, positions, stateless
+from emberlog.plan.names import given_part, positions
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Progress, StratumStats
 from emberlog.syntax.nodes import Comparison, Constant, Variable
@@ -312,7 +312,7 @@ def given_relations(
 ) -> list[Given]:
     """The relations that the plan reads, or somebody wants, and no stratum computes."""
     read = {node.relation for node in _nodes(plan) if isinstance(node, Scan)} | wanted
-    derived = {made for stratum in plan.strata for name in stratum.names for made in (name, stateless(name))}
+    derived = {name for stratum in plan.strata for name in stratum.made}
     counting = counted_relations(plan)
     result = []
     for name, signature in program.signatures.items():

@@ -185,7 +185,7 @@ class SparkExecutor(Executor):
                 for relation in needed & self.defined:
                     self._materialise(relation)
             self.sql.run(stratum, stats)
-        self.on_spark.update(stratum.names)
+        self.on_spark.update(stratum.made)
         if stratum.evaluation == "once" and stats.facts is None:
             self.defined.update(stratum.names)
             if self._is_copy(stratum):
@@ -289,8 +289,8 @@ class SparkExecutor(Executor):
             return False
         self.meter.rows = meter.rows
         stats.placement, stats.why = "driver (duckdb)", why
-        for relation in stratum.relations:
-            self.in_driver[relation.name] = self.driver.count(relation.name)
+        for name in stratum.made:
+            self.in_driver[name] = self.driver.count(name)
         self.in_driver |= self.driver.parts
         return True
 

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from emberlog.analysis.functions import type_of
 from emberlog.analysis.program import CoreRule, Signature, Verdict
+from emberlog.plan.names import stateless
 from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Until, Variable
 from emberlog.types import FLOAT, NUMBER, Type
 
@@ -324,6 +325,11 @@ class Stratum:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(relation.name for relation in self.relations)
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The relations that have rows after it: where states are kept, also those that keep them."""
+        return frozenset((*self.names, *(stateless(name) for name in self.names)))
 
 
 @dataclass(frozen=True, slots=True)
