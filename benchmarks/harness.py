@@ -7,10 +7,12 @@ from Parquet files to a number of rows. Every answer is compared with that of th
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -164,6 +166,25 @@ def _ours(
 
 
 # --- running ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def kept_memory() -> Iterator[None]:
+    """What is freed stays with the process, for everybody who uses C's allocator: how soon the system hands out fresh
+    pages, which some hosts take their time for, is then no part of what is measured."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "mallopt"):
+        yield
+        return
+    trim_threshold, mmap_max = -1, -4  # as in malloc.h
+    library.mallopt(trim_threshold, -1)
+    library.mallopt(mmap_max, 0)
+    try:
+        yield
+    finally:
+        library.mallopt(trim_threshold, 1 << 17)
+        library.mallopt(mmap_max, 1 << 16)
+        library.malloc_trim(0)
 
 
 def compete(

@@ -7,7 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import harness, report
-from benchmarks.harness import SPARK_RIVALS, Task, compete, from_files, limit, ours, peak_memory, rival, rivals_of
+from benchmarks.harness import (
+    SPARK_RIVALS,
+    Task,
+    compete,
+    from_files,
+    kept_memory,
+    limit,
+    ours,
+    peak_memory,
+    rival,
+    rivals_of,
+)
 from benchmarks.programs import PROGRAMS, TABLE, Case
 from emberlog.diagnostics import UsageError
 
@@ -80,13 +91,15 @@ QUICK_SLOPES = {
 
 
 def slope(out: Path, runs: int, folder: Path | None, evaluator: str, quick: bool, say: Say) -> list[Path]:
-    """Time per derivation against size, of ours and of the limit; derivations are counted by the limit."""
+    """Time per derivation against size, of ours and of the limit, in memory that is there already; derivations are
+    counted by the limit."""
     out.mkdir(parents=True, exist_ok=True)
     series: dict[str, list[tuple[float | None, float | None]]] = {}
     for (program, kind), sizes in (QUICK_SLOPES if quick else SLOPES).items():
         for data in sizes:
             task = Task(PROGRAMS[program], data, folder)
-            scores = compete(task, [limit(task.program.limit), ours(1, evaluator)], runs, say)
+            with kept_memory():
+                scores = compete(task, [limit(task.program.limit), ours(1, evaluator)], runs, say)
             made = next(iter(scores.values())).derivations
             for score in scores.values():
                 label = f"{score.name.split()[0]}: {program} on {kind}"
