@@ -98,7 +98,7 @@ def _is_simple_condition(condition: Condition, types: Mapping[str, Type]) -> boo
     if not isinstance(condition, Comparison) or condition.operator not in COMPARED:
         return False
     sides = (condition.left, condition.right)
-    # Texts are in one order for us, for each engine and for Arrow perhaps: here they are only equal or not.
+    # Whether Arrow orders texts as the engines do is left open: here they are equal or not.
     ordered = condition.operator not in ("=", "!=")
     return all(_is_plain(side, types, NUMBER if ordered else None) for side in sides)
 
