@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import emberlog
+from emberlog.executors.base import given_relations
 from emberlog.executors.direct import FEW, different_rows, direct_rows
 from emberlog.executors.kernel import as_bag
 from emberlog.plan.logical import Plan
@@ -166,3 +171,45 @@ def test_duplicates_go(rows: list[tuple[int, int]]) -> None:
 def test_values_that_may_be_equal_and_look_different_are_left_to_a_statement(type: Any) -> None:
     rows = table([(1,)], pa.int64())
     assert different_rows(rows, [Column("X", type)]) is None
+
+
+# --- in a run --------------------------------------------------------------------------------------------------------
+
+JOINED = """
+.output tc
+q(X, Y) <- e(X, Z), e(Z, Y).
+tc(X, Y) <- q(X, Y), X = 1, Y = 1.
+tc(X, Y) <- tc(X, Z), q(Z, Y), X > 5.
+"""
+
+
+def test_relations_for_kernels_are_counted_once_and_held_to_limits() -> None:
+    with emberlog.Engine(executor="local") as engine:
+        engine.register("e", [(i, j) for i in range(40) for j in range(40)])
+        stats = next(one for one in engine.run(JOINED).stats if one.predicates == ("q",))
+        assert (stats.how, stats.facts) == ("over columns", 1600)
+        with pytest.raises(emberlog.LimitError, match="limit of 100 rows while computing q"):
+            engine.run(JOINED, limits={"rows": 100})
+
+
+def test_kept_states_are_given_by_nobody() -> None:
+    _, checked, plan = planned(
+        "x(0, V, S) :- a(V), S = 1. x(I+1, V, sum[S]) :- x(I, V, Q), S = Q / 2. y(V) :- x(1, V, _)."
+    )
+    given = given_relations(checked, plan, {}, frozenset({"y"}))
+    assert [relation.name for relation in given] == ["a"]
+
+
+def test_threads_open_the_database_once(tmp_path: Path) -> None:
+    engine = DuckEngine(tmp_path, threads=1)
+    engine.attach("t", table([(1,)], pa.int64()))
+    together = Barrier(8)
+
+    def opened(_: int) -> int:
+        together.wait()
+        return id(engine._connection)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(opened, range(8)))) == 1
+    assert engine.count("t") == 1
+    engine.close()

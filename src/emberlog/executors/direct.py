@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FEW = 50_000  # rows that are read
-MANY = 1_000_000  # rows of a join
+MANY = 200_000  # rows of a join
 
 COMPARED = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -50,11 +50,9 @@ def direct_rows(plan: Plan, count: Callable[[str], int], fetch: Callable[[str], 
     """
     import pyarrow as pa
 
-    nodes = list(walk(plan))
-    if not all(_is_simple(node) for node in nodes):
+    if not all(_is_simple(node) for node in walk(plan)):
         return None
-    copies = all(isinstance(node, Scan | Project | Union) for node in nodes)
-    if not copies and sum(count(scan.relation) for scan in scans(plan)) > FEW:
+    if not copies(plan) and sum(count(scan.relation) for scan in scans(plan)) > FEW:
         return None
     try:
         found = _rows(plan, fetch)
@@ -63,11 +61,16 @@ def direct_rows(plan: Plan, count: Callable[[str], int], fetch: Callable[[str], 
     return pa.table(list(found.columns.values()), names=list(found.columns))
 
 
+def copies(plan: Plan) -> bool:
+    """Does a plan only copy columns?"""
+    return all(isinstance(node, Scan | Project | Union) and _is_simple(node) for node in walk(plan))
+
+
 def different_rows(table: pa.Table, described: Sequence[Column]) -> pa.Table | None:
     """The rows of a table without duplicates; None where a statement should give them."""
     import pyarrow as pa
 
-    if table.num_rows > FEW or not all(column.type == NUMBER for column in described):
+    if not described or table.num_rows > FEW or not all(column.type == NUMBER for column in described):
         return None
     rows = _Rows(table.num_rows, dict(zip(table.column_names, table.columns, strict=True)))
     found = _first_of_each(rows, table.column_names)

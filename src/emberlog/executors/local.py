@@ -16,7 +16,7 @@ from emberlog.data.load import given_table
 from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
-from emberlog.executors.direct import different_rows, direct_rows
+from emberlog.executors.direct import copies, different_rows, direct_rows
 from emberlog.executors.kernel import (
     SHORT,
     SMALL_FACTS,
@@ -29,7 +29,7 @@ from emberlog.executors.kernel import (
 from emberlog.executors.session import active_session
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
-from emberlog.plan.logical import Plan, ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Partial
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
@@ -81,13 +81,11 @@ class LocalExecutor(Executor):
         name = self.sql.table(given.name)
         few = different_rows(table, given.signature.columns)
         if few is not None:
-            self.engine.attach(name, few)
-            self.attached[given.name] = few
+            self._attach(given.name, few)
             self._warn_of_duplicates(given, table.num_rows - few.num_rows)
             return
         if table.num_rows > SMALL_INPUT and given.name not in self.wanted and self._may_stay(given, table):
-            self.engine.attach(name, table)
-            self.attached[given.name] = table
+            self._attach(given.name, table)
             return
         self.engine.load(f"{name}_bag", table)
         rows = self.engine.store(name, Statement(f"SELECT DISTINCT * FROM {name}_bag", {}))
@@ -118,18 +116,37 @@ class LocalExecutor(Executor):
         if not self.is_for_kernels(relation.name):
             return False
         bag = as_bag(relation.exit, relation.state)
-        table = direct_rows(bag, self.count, self.fetch) if self._stay(bag) else None
-        if table is None:
+        sources = {scan.relation for scan in scans(bag)}
+        if not copies(bag) or not sources or not sources <= self.attached.keys():
             return False
-        self.attached[relation.name] = table.rename_columns(field_names(table.num_columns))
-        self.engine.attach(self.sql.table(relation.name), self.attached[relation.name])
+        if all(self.count(name) <= SMALL_INPUT for name in sources):
+            return False  # a set is soon made
+        table = direct_rows(bag, self.count, self.fetch)
+        assert table is not None
+        self._attach(relation.name, table.rename_columns(field_names(table.num_columns)))
         stats.stopped = "read where its columns are"
         return True
 
-    def _stay(self, plan: Plan) -> bool:
-        """Are the rows that a plan reads in Arrow's memory, or so few that they are soon there?"""
-        sources = {scan.relation for scan in scans(plan)}
-        return all(name in self.attached or self.count(name) <= SMALL_INPUT for name in sources)
+    def _directly(self, stratum: Stratum, stats: StratumStats) -> bool:
+        """A relation of few rows, for kernels alone, that no statement is needed for. False for any other relation."""
+        relation = stratum.relations[0]
+        if stratum.evaluation != "once" or relation.exit is None or relation.name in self.wanted:
+            return False
+        if not self.is_for_kernels(relation.name):
+            return False
+        with self.sql.guarded(stats):
+            table = direct_rows(relation.exit, self.count, self.fetch)
+        if table is None or table.num_rows > SMALL_INPUT:
+            return False
+        stats.how, stats.stopped, stats.facts = "over columns", "computed once", table.num_rows
+        self.sql.meter.check(stats, table.num_rows)
+        self.sql.meter.rows += table.num_rows
+        self._attach(relation.name, table.rename_columns(field_names(table.num_columns)))
+        return True
+
+    def _attach(self, relation: str, table: pa.Table) -> None:
+        self.attached[relation] = table
+        self.engine.attach(self.sql.table(relation), table)
 
     def is_for_kernels(self, relation: str) -> bool:
         """Do kernels read a relation, and nobody else?"""
@@ -153,7 +170,7 @@ class LocalExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
-        if self._copy(stratum, stats):
+        if self._copy(stratum, stats) or self._directly(stratum, stats):
             return
         with self._readable(stratum):
             check_obligations(self.sql, stratum, self.plan.signatures)

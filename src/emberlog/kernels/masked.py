@@ -63,13 +63,15 @@ class MaskedRun(ByPivots):
 
     def _try(self, pivots: range) -> None:
         """Raises where some pivots come to their end soon, and have little in common."""
-        state = State(self.prepared)
+        state, room = self._made()
         self._call(state, pivots, SOON)
-        if state.figure("work") <= SOON:
-            slots = sum(state.count(name) for name in self.prepared.tables)
-            facts = sum(self._drain(state, name, _room(0)) for name in self.prepared.tables)
-            if facts < FULL_SAMPLE * slots:
-                raise Sparse
+        if state.figure("work") > SOON:
+            return  # facts are left in these tables
+        slots = sum(state.count(name) for name in self.prepared.tables)
+        facts = sum(self._drain(state, name, _room(0)) for name in self.prepared.tables)
+        if facts < FULL_SAMPLE * slots:
+            raise Sparse
+        self._free.append((state, room))
 
     def _block(self, pivots: range) -> None:
         """The fixpoint of one block, in tables that the worker uses again for the next."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmap import mmap
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ def bucket_arguments(prepared: Prepared) -> dict[str, Any]:
 def _blank_rows(slots: int) -> np.ndarray[Any, Any]:
     """Masks without a bit: pages that come into being when they are touched, as those of a first try mostly are not.
     NumPy may take memory that was used before, and has to clear all of it."""
-    return np.frombuffer(mmap(-1, max(8 * WORDS * slots, 1)), np.uint64, WORDS * slots).reshape(slots, WORDS)
+    pages = mmap(-1, max(8 * WORDS * slots, 1), MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, np.uint64, WORDS * slots).reshape(slots, WORDS)
 
 
 class State:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from emberlog.diagnostics import UsageError
@@ -44,12 +44,20 @@ class DuckEngine(SqlEngine):
         if memory is not None:
             self._settings["memory_limit"] = memory
         self._attached: dict[str, pa.Table | pa.RecordBatchReader] = {}  # before it is opened
+        self._opened: duckdb.DuckDBPyConnection | None = None
+        self._opening = RLock()
         self._worker = ThreadPoolExecutor(1, "emberlog-duckdb")
         self._has_float_text = False
         self._dead: dict[str, int] = {}  # rows of a table that updates have replaced since it was last rewritten
 
-    @cached_property
+    @property
     def _connection(self) -> duckdb.DuckDBPyConnection:
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
         import duckdb
 
         try:
@@ -65,10 +73,6 @@ class DuckEngine(SqlEngine):
             opened.register(name, rows)
         self._attached.clear()
         return opened
-
-    @property
-    def _is_open(self) -> bool:
-        return "_connection" in self.__dict__
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -111,16 +115,18 @@ class DuckEngine(SqlEngine):
     def attach(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
         """A table whose rows stay in Arrow's memory; those of a reader come once, for the next statement that reads
         them."""
-        if self._is_open:
-            self._connection.register(name, rows)
-        else:
-            self._attached[name] = rows
+        with self._opening:
+            if self._opened is None:
+                self._attached[name] = rows
+            else:
+                self._opened.register(name, rows)
 
     def detach(self, name: str) -> None:
-        if self._is_open:
-            self._connection.unregister(name)
-        else:
-            self._attached.pop(name, None)
+        with self._opening:
+            if self._opened is None:
+                self._attached.pop(name, None)
+            else:
+                self._opened.unregister(name)
 
     def define(self, name: str, statement: Statement) -> None:
         self.store(name, statement)
@@ -169,10 +175,10 @@ class DuckEngine(SqlEngine):
         return rows[0] if rows else None
 
     def interrupt(self) -> None:
-        if self._is_open:
-            self._connection.interrupt()
+        if self._opened is not None:
+            self._opened.interrupt()
 
     def close(self) -> None:
         self._worker.shutdown()
-        if self._is_open:
-            self._connection.close()
+        if self._opened is not None:
+            self._opened.close()
