@@ -187,7 +187,7 @@ def test_relations_for_kernels_are_counted_once_and_held_to_limits() -> None:
     with emberlog.Engine(executor="local") as engine:
         engine.register("e", [(i, j) for i in range(40) for j in range(40)])
         stats = next(one for one in engine.run(JOINED).stats if one.predicates == ("q",))
-        assert (stats.how, stats.facts) == ("over columns", 1600)
+        assert (stats.evaluator, stats.facts) == ("arrow", 1600)
         with pytest.raises(emberlog.LimitError, match="limit of 100 rows while computing q"):
             engine.run(JOINED, limits={"rows": 100})
 

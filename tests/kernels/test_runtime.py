@@ -18,16 +18,11 @@ from emberlog.kernels.runtime import (
     remainder,
     truncated,
 )
-from emberlog.types import INT64_MAX, INT64_MIN
+from emberlog.types import INT64_MIN
+from kernels.wide import int64s
 
 Array = np.ndarray[Any, Any]
 SOME = settings(max_examples=60)
-
-int64s = st.one_of(
-    st.integers(-5, 5),
-    st.sampled_from((INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX, 2**31, -(2**31), 2**62, 2**32)),
-    st.integers(INT64_MIN, INT64_MAX),
-)
 
 
 def rows_of(width: int) -> st.SearchStrategy[list[tuple[int, ...]]]:

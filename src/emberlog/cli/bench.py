@@ -25,7 +25,7 @@ def kernels(
     data: Annotated[str | None, typer.Option(help="Only this data: gnp10K, grid150, rmat1M, ...")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
     runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 5,
-    out: Annotated[Path | None, typer.Option(help="Folder for tables, figures and plots [out/bench].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for tables, figures and plots (else out/bench).")] = None,
     folder: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder for the data [$EMBERLOG_BENCH_DATA or the user's cache].")
     ] = None,
@@ -66,7 +66,7 @@ def mra(
     quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
     runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 3,
     workers: Annotated[int, typer.Option(help="Threads.", min=1)] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for tables and figures [out/bench].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for tables and figures (else out/bench).")] = None,
     folder: Annotated[
         Path | None, typer.Option("--data-dir", help="Folder for the data [$EMBERLOG_BENCH_DATA or the user's cache].")
     ] = None,

@@ -29,7 +29,7 @@ from emberlog.executors.kernel import (
 from emberlog.executors.session import active_session
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import KernelProgram
-from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import ProgramPlan, RelationPlan, Stratum, plans, scans
 from emberlog.plan.partials import Partial
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
@@ -105,44 +105,43 @@ class LocalExecutor(Executor):
 
         return is_known_set(table, self.options.choices().workers)
 
-    def _copy(self, stratum: Stratum, stats: StratumStats) -> bool:
-        """A relation that only copies columns of large ones, for kernels alone, is no table: they read what it copies.
-
-        It may hold duplicates then, which their tables drop. False for any other relation.
-        """
-        relation = stratum.relations[0]
-        if stratum.evaluation != "once" or relation.exit is None or relation.name in self.wanted | self.counted:
-            return False
-        if not self.is_for_kernels(relation.name):
-            return False
-        bag = as_bag(relation.exit, relation.state)
-        sources = {scan.relation for scan in scans(bag)}
-        if not copies(bag) or not sources or not sources <= self.attached.keys():
-            return False
-        if all(self.count(name) <= SMALL_INPUT for name in sources):
-            return False  # a set is soon made
-        table = direct_rows(bag, self.count, self.fetch)
-        assert table is not None
-        self._attach(relation.name, table.rename_columns(field_names(table.num_columns)))
-        stats.stopped = "read where its columns are"
-        return True
-
     def _directly(self, stratum: Stratum, stats: StratumStats) -> bool:
-        """A relation of few rows, for kernels alone, that no statement is needed for. False for any other relation."""
-        relation = stratum.relations[0]
-        if stratum.evaluation != "once" or relation.exit is None or relation.name in self.wanted:
+        """Computes a relation for kernels alone without a statement, where that can be: see `_copy` and `_set`."""
+        if stratum.evaluation != "once":
             return False
-        if not self.is_for_kernels(relation.name):
+        (relation,) = stratum.relations
+        if relation.exit is None or relation.name in self.wanted or not self.is_for_kernels(relation.name):
             return False
+        started = monotonic()
+        sources = {scan.relation for scan in scans(relation.exit)}
         with self.sql.guarded(stats):
-            table = direct_rows(relation.exit, self.count, self.fetch)
-        if table is None or table.num_rows > SMALL_INPUT:
+            few = all(self.count(name) <= SMALL_INPUT for name in sources)
+            table = self._set(relation, stats) if few else self._copy(relation, sources, stats)
+        if table is None:
             return False
-        stats.how, stats.stopped, stats.facts = "over columns", "computed once", table.num_rows
-        self.sql.meter.check(stats, table.num_rows)
-        self.sql.meter.rows += table.num_rows
         self._attach(relation.name, table.rename_columns(field_names(table.num_columns)))
+        stats.evaluator, stats.seconds = "arrow", monotonic() - started
         return True
+
+    def _copy(self, relation: RelationPlan, sources: set[str], stats: StratumStats) -> pa.Table | None:
+        """What only copies columns of large relations is no table: kernels read what it copies. It may hold duplicates
+        then, which their tables drop. None for any other relation."""
+        assert relation.exit is not None
+        bag = as_bag(relation.exit, relation.state)
+        if relation.name in self.counted or not copies(bag) or not sources <= self.attached.keys():
+            return None
+        stats.stopped = "read where its columns are"
+        return direct_rows(bag, self.count, self.fetch)
+
+    def _set(self, relation: RelationPlan, stats: StratumStats) -> pa.Table | None:
+        """The few rows of a relation; None where a statement should give them."""
+        assert relation.exit is not None
+        table = direct_rows(relation.exit, self.count, self.fetch)
+        if table is not None:
+            stats.stopped, stats.facts = "computed once", table.num_rows
+            self.sql.meter.check(stats, table.num_rows)
+            self.sql.meter.rows += table.num_rows
+        return table
 
     def _attach(self, relation: str, table: pa.Table) -> None:
         self.attached[relation] = table
@@ -170,7 +169,7 @@ class LocalExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         stats.placement, stats.why = self.engine.place, stats.why or "the local executor"
-        if self._copy(stratum, stats) or self._directly(stratum, stats):
+        if self._directly(stratum, stats):
             return
         with self._readable(stratum):
             check_obligations(self.sql, stratum, self.plan.signatures)
