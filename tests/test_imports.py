@@ -13,27 +13,38 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
-GROUND = frozenset({"source", "diagnostics", "types"})
+GROUND = frozenset({"source", "diagnostics", "types", "deep"})
+MEASURING = frozenset({"stats", "memory"})
 PLANNING = GROUND | {"syntax", "analysis", "plan"}
-RUNNING = PLANNING | {"stats", "progress", "sql", "data", "kernels", "executors"}
-PUBLIC = RUNNING | {"asked", "explain", "relation", "result", "engine"}
+STOPPING = frozenset({"causes", "stopping", "sessions"})
+RUNNING = PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "sql", "data", "kernels", "executors"}
+PUBLIC = RUNNING | {"notices", "asked", "explain", "relation", "result", "engine"}
 
 # What each part of the package may import. A part is a module or folder directly under `emberlog`.
 ALLOWED: dict[str, frozenset[str]] = {
     "source": frozenset(),
     "types": frozenset(),
+    "patterns": frozenset(),
+    "deep": frozenset(),
     "diagnostics": frozenset({"source"}),
-    "stats": frozenset({"source", "diagnostics"}),
-    "progress": frozenset({"stats"}),
+    "clock": frozenset(),
+    "causes": frozenset(),
+    "stopping": frozenset({"diagnostics"}),
+    "sessions": frozenset({"causes", "diagnostics", "stopping"}),
+    "deadline": frozenset({"diagnostics", "stopping"}),
+    "stats": frozenset({"source", "diagnostics", "clock", "stopping", "deadline"}),
+    "memory": frozenset({"diagnostics"}),
+    "notices": frozenset({"diagnostics"}),
+    "progress": frozenset({"diagnostics", "stats"}),
     "generate": GROUND,
     "syntax": GROUND,
-    "analysis": GROUND | {"syntax"},
+    "analysis": GROUND | {"patterns", "syntax"},
     "plan": GROUND | {"syntax", "analysis"},
     "asked": PLANNING,
-    "explain": PLANNING | {"stats", "asked", "kernels"},
+    "explain": PLANNING | MEASURING | {"asked", "kernels"},
     "data": GROUND | {"syntax"},
-    "sql": PLANNING | {"stats"},
-    "kernels": PLANNING | {"stats", "data"},
+    "sql": PLANNING | STOPPING | MEASURING | {"patterns"},
+    "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline"},
     "executors": RUNNING,
     "relation": GROUND | {"data"},
     "result": RUNNING | {"relation"},

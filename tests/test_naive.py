@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import naive
 from emberlog.source import Source
 from emberlog.syntax.parser import parse
+from missing_values import FACTS, MISSING
 from strategies import same_rows
 
 Row: TypeAlias = tuple[Any, ...]
@@ -211,7 +212,8 @@ def test_the_closure_of_a_chain_is_quick_enough() -> None:
         ("p(X,Y) <- e(X,Y), sort((Y, desc), (X, asc)), limit(2).", "3 4, 1 3"),
         ("p(x) :- e(x,y), y / (x - 1) = 3.", None),
         ("p(x) :- e(x,y), x != 1, y / (x - 1) = 3.", "2"),
-        ("p(x) :- e(x,y), e(y / (x - 1), _).", "2, 3"),
+        ("p(x) :- e(x,y), e(y / (x - 1), _).", None),
+        ("p(x) :- e(x,y), x != 1, e(y / (x - 1), _).", "2, 3"),
         ("p(x) :- e(x,y), !e(y / (x - 1), _).", None),
         ("p(y) :- e(x,_), y = 7 % (x - 2).", None),
         ("p(x) :- e(x,_), !(e(x,y), y > 2).", ""),
@@ -228,6 +230,45 @@ def test_features(text: str, answer: str | None) -> None:
             run(text, facts)
     else:
         assert run(text, facts)["p"] == pairs(answer)
+
+
+@pytest.mark.parametrize(("text", "answer"), MISSING)
+def test_a_missing_value_is_an_error_if_the_rest_holds(text: str, answer: set[Row] | None) -> None:
+    if answer is None:
+        with pytest.raises(naive.EvaluationError):
+            run(text, FACTS)
+    else:
+        assert run(text, FACTS)["p"] == answer
+
+
+@pytest.mark.parametrize(
+    ("goal", "true"),
+    [
+        ("n(x), x = 9007199254740993.0", True),  # both as floats, where 2^53 + 1 is 2^53
+        ("n(x), x > 9007199254740992.0", False),
+        ("n(x), x = 9007199254740992", False),
+        ("n(x), n(y), x = y", True),
+        ("g(9007199254740993)", True),
+        ("g(x), x = 9007199254740993", True),
+        ("x = range(9007199254740993, 9007199254740994), n(x)", True),
+    ],
+)
+def test_numbers_against_floats(goal: str, true: bool) -> None:
+    found = run(f"p() :- {goal}.", {"n": [(2**53 + 1,)], "g": [(2.0**53,)]})
+    assert found["p"] == ({()} if true else set())
+
+
+def test_words_for_truth_beside_what_rules_compute() -> None:
+    text = "p(x, true land b) :- f(x, b). q(x) :- p(x, True). r(x, 1 land x) :- f(x, _). s(x) :- r(x, True)."
+    found = run(text, {"f": [(1, True), (2, False)]})
+    assert found["q"] == {(1,)}
+    assert found["s"] == {(1,), (2,)}  # a column of numbers: a variable
+
+
+def test_there_is_one_zero() -> None:
+    facts = {"g": [(-0.0,), (0.0,)]}
+    found = run("p(s) :- g(x), s = to_string(x). q(s) :- g(x), s = to_string(-x). r(s) :- s = to_string(-0.0).", facts)
+    assert found["p"] == found["q"] == found["r"] == {("0.0",)}
 
 
 def test_integers_adapt_to_float_columns() -> None:

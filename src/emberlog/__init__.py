@@ -10,8 +10,10 @@ with emberlog.Engine(executor="local") as engine:
 
 from emberlog.analysis.program import Verdict
 from emberlog.diagnostics import (
+    CancelledError,
     DataError,
     EmberlogError,
+    EmberlogWarning,
     ExecutionError,
     InternalError,
     LimitError,
@@ -19,23 +21,28 @@ from emberlog.diagnostics import (
     UsageError,
 )
 from emberlog.engine import Engine
+from emberlog.progress import ProgressEvent
 from emberlog.relation import Relation
 from emberlog.result import Result
-from emberlog.stats import Limits
+from emberlog.stats import Limits, Stats
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CancelledError",
     "DataError",
     "EmberlogError",
+    "EmberlogWarning",
     "Engine",
     "ExecutionError",
     "InternalError",
     "LimitError",
     "Limits",
     "ProgramError",
+    "ProgressEvent",
     "Relation",
     "Result",
+    "Stats",
     "UsageError",
     "Verdict",
     "__version__",

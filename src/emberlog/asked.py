@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emberlog.analysis.booleans import word_of
 from emberlog.analysis.program import CheckedProgram
 from emberlog.syntax.nodes import (
     And,
@@ -17,6 +18,7 @@ from emberlog.syntax.nodes import (
     Item,
     Program,
     Rule,
+    Term,
     Variable,
 )
 
@@ -84,14 +86,22 @@ def goals_as_rules(program: Program) -> tuple[Program, list[tuple[str, str]]]:
     return Program(tuple(items), program.bigdatalog, span=program.span), goals
 
 
+def _goal_column(position: int, term: Term) -> Term:
+    """The column of a goal's rule for this argument. `True` and the like stand for themselves: types tell what they
+    are."""
+    return Variable(f"goal/{position}", span=term.span) if word_of(term) is None else term
+
+
 def _goal_rule(name: str, goal: Goal) -> Rule:
     atom = goal.atom
-    columns = tuple(Variable(f"goal/{i}", span=term.span) for i, term in enumerate(atom.arguments))
+    columns = tuple(_goal_column(i, term) for i, term in enumerate(atom.arguments))
     conditions: list[Formula] = []
-    seen: dict[str, Variable] = {}
+    seen: dict[str, Term] = {}
     for column, term in zip(columns, atom.arguments, strict=True):
         match term:
             case Anonymous():
+                continue
+            case _ if column is term:
                 continue
             case Variable(variable):
                 first = seen.setdefault(variable, column)

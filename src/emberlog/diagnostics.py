@@ -41,6 +41,16 @@ class Diagnostic:
     def span(self) -> Span | None:
         return self.labels[0].span if self.labels else None
 
+    @property
+    def summary(self) -> str:
+        """The message on one line, with its place where there is one."""
+        return self.message if self.span is None else f"{self.span}: {self.message}"
+
+
+def warning(code: str, message: str, labels: Iterable[Label] = (), help: str | None = None) -> Diagnostic:
+    """A diagnostic that does not keep a program from running."""
+    return Diagnostic(code, message, tuple(labels), help, Severity.WARNING)
+
 
 def render(diagnostic: Diagnostic) -> str:
     """The diagnostic as text: message, each labelled line with a caret below it, help."""
@@ -110,6 +120,14 @@ class EmberlogError(Exception):
         return "\n\n".join(render(diagnostic) for diagnostic in self.diagnostics())
 
 
+class EmberlogWarning(UserWarning):
+    """What every warning of Emberlog is: about a program or its data. `str()` shows it with the line and a caret."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(render(diagnostic))
+        self.diagnostic = diagnostic
+
+
 class ProgramError(EmberlogError):
     """The program is wrong. Carries every mistake that was found."""
 
@@ -140,6 +158,13 @@ class LimitError(EmberlogError):
 
     exit_code = 3
     code = "E0700"
+
+
+class CancelledError(EmberlogError):
+    """`engine.cancel()` ended the run; there is no answer."""
+
+    exit_code = 130
+    code = "E0701"
 
 
 class ExecutionError(EmberlogError):

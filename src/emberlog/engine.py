@@ -8,15 +8,18 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import local
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.check import check, check_aggregates
+from emberlog.analysis.columns import project, unread_columns
 from emberlog.analysis.names import mentioned
+from emberlog.analysis.parameters import check_parameters, lists_of
 from emberlog.analysis.program import CheckedProgram, Verdict
 from emberlog.analysis.pushdown import push_aggregates
 from emberlog.asked import (
@@ -28,18 +31,24 @@ from emberlog.asked import (
     wanted_relations,
     with_goal,
 )
-from emberlog.diagnostics import UsageError
+from emberlog.clock import OTHER, Clock
+from emberlog.data.paths import path_of
+from emberlog.deadline import Deadline
+from emberlog.diagnostics import Diagnostic, Label, UsageError, did_you_mean, warning
+from emberlog.notices import Notices, chosen, tell_of_data, tell_of_program
 from emberlog.plan.compiler import plan_program
 from emberlog.source import Source as Text
-from emberlog.stats import Limits, Progress
+from emberlog.stats import Limits, Progress, Stats
+from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse, parse_goal
-from emberlog.types import Column, Value
+from emberlog.types import Column, Params
 
 if TYPE_CHECKING:
     from emberlog.data.sources import Source
     from emberlog.executors.base import Executor, Options
     from emberlog.explain.report import Plan
+    from emberlog.progress import ProgressFunction
     from emberlog.relation import Relation
     from emberlog.result import Result
 
@@ -54,8 +63,14 @@ class _Asked:
 
     program: Program
     facts_dir: Path | None
-    params: dict[str, Value]
+    params: dict[str, Any]
     naive: bool
+
+
+class _Last(local):
+    """The last program that a thread ran."""
+
+    asked: _Asked | None = None
 
 
 class Engine:
@@ -63,8 +78,17 @@ class Engine:
 
     `executor` is "spark" (the given session, the active one, or a new one on this machine) or "local" (DuckDB in this
     process, no JVM). `workers` are threads of the local executor, or cores of a new session. `limits` is a `Limits` or
-    a mapping with rounds, rows and seconds. `memory` bounds what DuckDB and the kernels keep ("4GB"). `run_dir` is
-    where scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them.
+    a mapping with rounds, rows and seconds. `memory` bounds the data that a run
+    keeps in memory ("4GB"; else a share of what is free), Spark's heap apart. `run_dir` is
+    where scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them. `warnings` about programs
+    and data are shown (by Python's `warnings`, as `emberlog.EmberlogWarning`), or made errors ("error"), or left to
+    `result.warnings` ("ignore"). `progress` is a function, called with a `ProgressEvent` (`print` will do) whenever
+    there is something to tell, or an object with the methods of `stats.Progress`; what it raises ends the run and
+    reaches the caller. Without it a terminal shows a line. `files="confined"` is for programs of others: their
+    `.input`s read files of the facts folder only, and their `.output`s write to the output folder only (no `..`, no
+    absolute path, no link that leads out, no table or database).
+
+    Threads may share an engine. Each has its own last program, which `query` without a program asks.
     """
 
     def __init__(
@@ -78,15 +102,18 @@ class Engine:
         run_dir: str | Path | None = None,
         checkpoint: str | Path | None = None,
         nulls: Literal["error", "drop"] = "error",
-        progress: Progress | None = None,
+        progress: Progress | ProgressFunction | None = None,
+        warnings: Notices = "show",
+        files: Literal["anywhere", "confined"] = "anywhere",
     ) -> None:
+        _choose("files", files, ("anywhere", "confined"))
         _choose("executor", executor, EXECUTORS)
         _choose("coordination", coordination, ("auto",))
         _choose("nulls", nulls, ("error", "drop"))
         if workers is not None and workers < 1:
             raise UsageError(f"workers must be at least 1, not {workers}")
         if memory is not None:
-            from emberlog.kernels.memory import bytes_of
+            from emberlog.memory import bytes_of
 
             bytes_of(memory)  # raises for what is not a size
         if checkpoint is not None:
@@ -99,31 +126,54 @@ class Engine:
         self._memory = memory
         self._nulls = nulls
         self._progress = progress
-        self._run_dir = None if run_dir is None else Path(run_dir)
+        self._notices = chosen(warnings)
+        self._files: Literal["anywhere", "confined"] = files
+        self._run_dir = None if run_dir is None else path_of(run_dir, "run_dir")
         self._sources: dict[str, Source] = {}
-        self._last: _Asked | None = None
+        self._last = _Last()
         self._runs: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._stops: weakref.WeakSet[Stop] = weakref.WeakSet()  # of runs, as long as somebody holds their relations
         self._closed = False
 
     # --- sources -------------------------------------------------------------------------------------------------
 
     def register(self, name: str, source: object, *, header: bool | None = None, delimiter: str | None = None) -> None:
         """Gives the rows of a base relation: a Spark, pandas or Polars frame, an Arrow table, a path (csv, tsv, facts,
-        parquet), or a list of tuples. A name that is registered again has the new rows from then on."""
-        from emberlog.data.sources import source_of
+        parquet), a list of tuples, or a relation of an earlier run (its rows stay where they are, so the engine that
+        made them must be open while a run reads them). A name that is registered again has the new rows from then on.
+        """
+        from emberlog.data.sources import RelationSource, source_of
+        from emberlog.relation import Relation
 
         self._check_open()
         if not name:
             raise UsageError("a relation needs a name")
-        self._sources[name] = source_of(name, source, header=header, delimiter=delimiter)
+        if isinstance(source, Relation) and header is None and delimiter is None:
+            self._sources[name] = RelationSource(source)
+        else:
+            self._sources[name] = source_of(name, source, header=header, delimiter=delimiter)
+
+    def unregister(self, name: str) -> None:
+        """Forgets a registered source. Results of earlier runs stay."""
+        self._check_open()
+        if name not in self._sources:
+            listed = ", ".join(sorted(self._sources)) or "none"
+            raise UsageError(
+                f"`{name}` is not registered", fix=did_you_mean(name, self._sources) or f"registered: {listed}"
+            )
+        del self._sources[name]
 
     @property
     def spark(self) -> Any:
         """The Spark session of the `spark` executor; made on first use if none was given."""
-        if self._spark is None:
-            from emberlog.executors.session import local_session
+        return self._session(Clock())
 
-            self._spark, self._own_session = local_session(self._workers)
+    def _session(self, clock: Clock) -> Any:
+        if self._spark is None:
+            with clock.step("start Spark"):
+                from emberlog.executors.session import local_session
+
+                self._spark, self._own_session = local_session(self._workers)
         return self._spark
 
     # --- running -------------------------------------------------------------------------------------------------
@@ -131,15 +181,16 @@ class Engine:
     def run(
         self,
         text: str,
-        params: Mapping[str, Value] | None = None,
+        params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
         naive: bool = False,
         persist: str | Path | None = None,
         *,
         limits: Limits | Mapping[str, float] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | ProgressFunction | None = None,
         check_prem: bool = False,
+        warnings: Notices | None = None,
         **options: Any,
     ) -> Result:
         """Evaluates what the program asks for: its `.output`, `.printsize` and `?-`, or else every derived predicate.
@@ -149,68 +200,109 @@ class Engine:
         `persist` writes the results as Parquet to a folder, so that they can be read after the engine is closed.
         `check_prem` checks in every round that a min or max may stand inside its recursion, on the data at hand: in
         plain Python, for samples of data.
+        `warnings` is what becomes of them in this run, see `Engine`.
         `evaluator` forces "sql" or "kernel" for recursive strata; `options` choose among the ways of the kernels, see
         `executors.base.Variants`.
         """
-        program = parse(Text("<program>", text))
-        how = replace(self._options(evaluator, placement, limits, progress, options), check_prem=check_prem)
-        return self._run(program, None, params, how, naive, persist=persist)
+        clock = Clock()
+        with clock.step(OTHER):
+            how = self._options(evaluator, placement, limits, progress, options, clock)
+            how = replace(how, check_prem=check_prem)
+            with self._working(how) as stop:
+                with clock.step("check"), how.deadline.enforced("reading the program"):
+                    program = parse(Text("<program>", text))
+                result = self._run(program, None, params, how, naive, self._tell(warnings), persist=persist)
+                stop.check()
+                return result
+
+    def cancel(self) -> None:
+        """Ends what this engine is running, from another thread: runs and queries, and relations that are being read.
+
+        What is ended raises `CancelledError`. The engine can be used as before. With nothing running, nothing is done.
+        """
+        for stop in list(self._stops):
+            stop.cancel()
+
+    @contextmanager
+    def _working(self, options: Options) -> Iterator[Stop]:
+        """Work for a run, which `cancel` ends."""
+        self._stops.add(options.stop)
+        with options.stop.working():
+            yield options.stop
 
     def run_file(
         self,
         path: str | Path,
         facts_dir: str | Path | None = None,
         output_dir: str | Path | None = None,
-        params: Mapping[str, Value] | None = None,
+        params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
         naive: bool = False,
         persist: str | Path | None = None,
         *,
         limits: Limits | Mapping[str, float] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | ProgressFunction | None = None,
         check_prem: bool = False,
+        warnings: Notices | None = None,
         **options: Any,
     ) -> Result:
         """Runs a program from a file: `.input` reads from `facts_dir`, `.output` writes to `output_dir`."""
-        from emberlog.data.directives import write_directive
+        from emberlog.data.directives import output_path, write_directive
 
-        program = parse(read_program(path))
-        facts = Path(facts_dir) if facts_dir is not None else None
-        how = replace(self._options(evaluator, placement, limits, progress, options), check_prem=check_prem)
-        result = self._run(program, facts, params, how, naive, persist=persist)
-        if output_dir is not None:
-            folder = Path(output_dir)
-            for directive in directives(program, "output"):
-                relation = result[directive.relation]
-                write_directive(directive, folder, relation._bare(), relation.schema)
-        return result
+        facts = path_of(facts_dir, "facts_dir") if facts_dir is not None else None
+        folder = path_of(output_dir, "output_dir") if output_dir is not None else None
+        clock = Clock()
+        with clock.step(OTHER):
+            how = self._options(evaluator, placement, limits, progress, options, clock)
+            how = replace(how, check_prem=check_prem)
+            with self._working(how) as stop:
+                with clock.step("check"), how.deadline.enforced("reading the program"):
+                    program = parse(read_program(path))
+                    outputs = list(directives(program, "output")) if folder is not None else []
+                    for directive in outputs:
+                        output_path(directive, folder, self._files)  # tells of what cannot be written before all else
+                result = self._run(program, facts, params, how, naive, self._tell(warnings), persist=persist)
+                for directive in outputs:
+                    relation = result[directive.relation]
+                    with clock.step("write", directive.relation):
+                        write_directive(directive, folder, relation._to_write(), relation.schema, self._files)
+                    stop.check()
+            return result
 
     def query(
         self,
         goal: str,
         program: str | None = None,
-        params: Mapping[str, Value] | None = None,
+        params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
         naive: bool = False,
         *,
         limits: Limits | Mapping[str, float] | None = None,
-        progress: Progress | None = None,
+        progress: Progress | ProgressFunction | None = None,
+        warnings: Notices | None = None,
         **options: Any,
     ) -> Relation:
-        """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program or the last one run."""
+        """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program, or of the last one that
+        this thread ran."""
+        tell = self._tell(warnings)
         if program is not None:
             asked = _Asked(parse(Text("<program>", program)), None, dict(params or {}), naive)
-        elif self._last is not None:
-            last = self._last
+        elif self._last.asked is not None:
+            last = self._last.asked
+            tell = "ignore" if tell == "show" else tell  # its run has told already
             asked = replace(last, params={**last.params, **(params or {})}, naive=naive or last.naive)
         else:
-            raise UsageError("there is no program to query", fix="pass program=text, or run a program first")
+            raise UsageError(
+                "there is no program to query: this thread has run none",
+                fix="pass program=text, or run a program in this thread first",
+            )
         asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
-        how = self._options(evaluator, placement, limits, progress, options)
-        result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive)
-        self._last = asked
+        how = self._options(evaluator, placement, limits, progress, options, Clock())
+        with self._working(how):
+            result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive, tell)
+        self._last.asked = asked
         (answer,) = result.goals
         return answer
 
@@ -218,22 +310,30 @@ class Engine:
         self,
         program: Program,
         facts_dir: Path | None,
-        params: Mapping[str, Value] | None,
+        params: Params | None,
         options: Options,
         naive: bool,
+        tell: Notices,
         *,
         persist: str | Path | None = None,
     ) -> Result:
         from emberlog.result import LiveRun
 
         self._check_open()
-        given = dict(params or {})
-        sources = self._all_sources(program, facts_dir)
-        spelled, goals = goals_as_rules(program)
-        checked = check(spelled, self._whole_catalog(spelled, sources, given), given, naive=naive)
-        wanted = wanted_relations(program, checked) | {name for name, _ in goals}
-        checked = push_aggregates(checked, wanted)
-        plan = plan_program(checked, wanted)
+        folder = None if persist is None else path_of(persist, "persist")
+        given, clock = dict(params or {}), options.clock
+        with clock.step("look at sources"):
+            sources = {**self._all_sources(program, facts_dir), **_list_sources(given)}
+            spelled, goals = goals_as_rules(program)
+            catalog = self._whole_catalog(spelled, sources, given, options)
+        with clock.step("check"), options.deadline.enforced("checking the program"):
+            checked = check(spelled, catalog, given, naive=naive)
+        about_program = (*checked.warnings, *self._shadowed(checked))
+        tell_of_program(about_program, tell)
+        with clock.step("plan"), options.deadline.enforced("planning"):
+            wanted = wanted_relations(program, checked) | {name for name, _ in goals}
+            checked = project(push_aggregates(checked, wanted), unread_columns(spelled))
+            plan = plan_program(checked, wanted)
         scratch = Path(tempfile.mkdtemp(prefix="emberlog-", dir=self._scratch_root()))
         try:
             executor = self._executor(checked, plan, options, scratch)
@@ -245,45 +345,55 @@ class Engine:
         try:
             sized = sized_relations(program) if persist is None else ()
             outcome = executor.run(sources, frozenset(wanted), frozenset(sized))
+            about_data = [warning("W0800", message) for message in outcome.warnings]
+            tell_of_data(about_data, tell)
         except BaseException:
             with suppress(Exception):  # what went wrong first is what to tell
                 live.close()
             raise
-        self._last = _Asked(program, facts_dir, given, naive)
-        outcome.warnings[:0] = [*checked.warnings, *self._shadowed(checked)]
-        result = _result(checked, wanted, goals, outcome.stats, outcome.warnings, live)
-        if persist is not None:
-            result.persist(Path(persist))
+        self._last.asked = _Asked(program, facts_dir, given, naive)
+        told = [found.summary for found in (*about_program, *about_data)]
+        result = _result(checked, wanted, goals, Stats(clock, executor.memory), told, live)
+        if folder is not None:
+            result.persist(folder)
         return result
 
-    def _shadowed(self, checked: CheckedProgram) -> list[str]:
+    def _tell(self, warnings: Notices | None) -> Notices:
+        """What becomes of the warnings of a call."""
+        return self._notices if warnings is None else chosen(warnings)
+
+    def _shadowed(self, checked: CheckedProgram) -> list[Diagnostic]:
         """A warning for each registered relation that the program has rules for: it might be left over."""
-        ruled = {rule.predicate for component in checked.components for rule in component.rules}
+        rules = [rule for component in checked.components for rule in component.rules]
+        first = {rule.predicate: rule.span for rule in reversed(rules) if rule.predicate in self._sources}
         return [
-            f"`{name}` has rules and a registered source: its rows are those of both"
-            for name in self._sources
-            if name in ruled
+            warning("W0203", f"`{name}` has rules and a registered source: its rows are those of both", [Label(span)])
+            for name, span in first.items()
         ]
 
     def _executor(self, checked: CheckedProgram, plan: Any, options: Options, scratch: Path) -> Executor:
         if self.executor == "local":
-            from emberlog.executors.local import LocalExecutor
+            with options.clock.step("load modules"):
+                from emberlog.executors.local import LocalExecutor
 
             return LocalExecutor(checked, plan, options, scratch, self._spark)
-        from emberlog.executors.spark import SparkExecutor
+        with options.clock.step("load modules"):
+            from emberlog.executors.spark import SparkExecutor
 
-        return SparkExecutor(self.spark, checked, plan, options, scratch)
+        return SparkExecutor(self._session(options.clock), checked, plan, options, scratch)
 
     def _options(
         self,
         evaluator: str,
         placement: str,
         limits: Limits | Mapping[str, float] | None,
-        progress: Progress | None,
+        progress: Progress | ProgressFunction | None,
         variants: Mapping[str, Any],
+        clock: Clock,
     ) -> Options:
-        from emberlog.executors.base import Options, Variants
-        from emberlog.progress import default_progress
+        with clock.step("load modules"):
+            from emberlog.executors.base import Options, Variants
+            from emberlog.progress import progress_of
 
         _choose("evaluator", evaluator, EVALUATORS)
         _choose("placement", placement, PLACEMENTS)
@@ -291,13 +401,14 @@ class Engine:
             raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
         return Options(
             limits=self._limits if limits is None else Limits.of(limits),
-            progress=progress or self._progress or default_progress(),
+            progress=progress_of(self._progress if progress is None else progress),
             nulls=self._nulls,
             placement=placement,  # type: ignore[arg-type]
             workers=self._workers,
             memory=self._memory,
             evaluator=evaluator,  # type: ignore[arg-type]
             variants=Variants.of(variants),
+            clock=clock,
         )
 
     def _all_sources(self, program: Program, facts_dir: Path | None) -> dict[str, Source]:
@@ -305,60 +416,72 @@ class Engine:
         from emberlog.data.directives import source_of_directive
 
         found = {
-            directive.relation: source_of_directive(directive, facts_dir)
+            directive.relation: source_of_directive(directive, facts_dir, self._files)
             for directive in input_directives(program, files=facts_dir is not None)
             if directive.relation not in self._sources
         }
         return {**found, **self._sources}
 
-    def _catalog(self, program: Program, sources: Mapping[str, Source]) -> dict[str, tuple[Column, ...] | None]:
+    def _catalog(
+        self, program: Program, sources: Mapping[str, Source], clock: Clock, deadline: Deadline
+    ) -> dict[str, tuple[Column, ...] | None]:
         """The columns of the sources; None where the program has to tell them, or does not mention the source."""
         from emberlog.executors.schemas import columns_of_source
 
-        named, known = mentioned(program), declared(program)
-        session = None if self.executor == "local" else self
+        named, known, unread = mentioned(program), declared(program), unread_columns(program)
+        session = None if self.executor == "local" else lambda: self._session(clock)
         return {
-            name: columns_of_source(name, source, session, name in known) if name in named else None
+            name: columns_of_source(name, source, session, name in known, deadline, unread.get(name, ()))
+            if name in named
+            else None
             for name, source in sources.items()
         }
 
     def _whole_catalog(
-        self, program: Program, sources: Mapping[str, Source], params: Mapping[str, Value]
+        self, program: Program, sources: Mapping[str, Source], params: Params, options: Options
     ) -> dict[str, tuple[Column, ...] | None]:
         """The catalog of a run: where neither source nor declaration tells the columns, the relation's use does."""
         from emberlog.executors.usage import columns_by_use
 
-        catalog = self._catalog(program, sources)
+        catalog = self._catalog(program, sources, options.clock, options.deadline)
         open_names = mentioned(program) - declared(program)
         unknown = [name for name, columns in catalog.items() if columns is None and name in open_names]
         if not unknown:
             return catalog
-        loose = check(program, catalog, params, naive=True, require_sources=False)
+        with options.deadline.enforced("checking the program"):
+            loose = check(program, catalog, params, naive=True, require_sources=False)
         return {**catalog, **columns_by_use(loose, unknown)}
 
     # --- looking, without running --------------------------------------------------------------------------------
 
-    def check(self, text: str, params: Mapping[str, Value] | None = None) -> list[Verdict]:
+    def check(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> list[Verdict]:
         """A verdict for each aggregate that stands inside recursion."""
         program = parse(Text("<program>", text))
-        return list(check_aggregates(program, self._known(program), params or {}))
+        checked = check_aggregates(program, self._known(program, params), params or {})
+        tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
+        return list(checked.verdicts)
 
-    def explain(self, text: str, params: Mapping[str, Value] | None = None) -> Plan:
+    def explain(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> Plan:
         """How the program would be evaluated: text by `str()`, HTML in a notebook, a picture by `to_svg()`."""
-        return self.explain_program(parse(Text("<program>", text)), params)
+        return self.explain_program(parse(Text("<program>", text)), params, warnings=warnings)
 
-    def explain_program(self, program: Program, params: Mapping[str, Value] | None = None) -> Plan:
+    def explain_program(
+        self, program: Program, params: Params | None = None, *, warnings: Notices | None = None
+    ) -> Plan:
+        from emberlog.data.sources import is_known_empty
         from emberlog.explain.report import Plan
 
         spelled, goals = goals_as_rules(program)
-        checked = check(spelled, self._known(program), params or {}, require_sources=False)
+        checked = check(spelled, self._known(program, params), params or {}, require_sources=False)
+        tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
         wanted = wanted_relations(program, checked) | {name for name, _ in goals}
         checked = push_aggregates(checked, wanted)
         rows = frozenset(wanted - sized_relations(program))
-        return Plan(program, checked, plan_program(checked, wanted), self.executor, rows)
+        empty = {name for name, source in self._sources.items() if is_known_empty(source)} - checked.facts.keys()
+        return Plan(program, checked, plan_program(checked, wanted), self.executor, rows, frozenset(empty))
 
-    def _known(self, program: Program) -> dict[str, tuple[Column, ...] | None]:
-        return self._catalog(program, self._sources)
+    def _known(self, program: Program, params: Params | None) -> dict[str, tuple[Column, ...] | None]:
+        return self._catalog(program, {**self._sources, **_list_sources(params or {})}, Clock(), Deadline())
 
     # --- the end -------------------------------------------------------------------------------------------------
 
@@ -376,10 +499,20 @@ class Engine:
         if self._closed:
             return
         self._closed = True
-        for run in list(self._runs):
-            run.close()
-        if self._own_session:
+        with ExitStack() as closing:  # whatever one of them raises, all are closed
+            if self._own_session:
+                closing.callback(self._stop_session)
+            for run in list(self._runs):
+                closing.callback(run.close)
+
+    def _stop_session(self) -> None:
+        from emberlog.sessions import is_gone
+
+        try:
             self._spark.stop()
+        except Exception as error:
+            if not is_gone(self._spark, error):
+                raise
 
     def __enter__(self) -> Engine:
         return self
@@ -395,10 +528,21 @@ def _choose(what: str, value: str, known: Iterable[str]) -> None:
         raise UsageError(f"{what} {value!r} is not known", fix=f"{what} is one of {', '.join(known)}")
 
 
+def _list_sources(params: Params) -> dict[str, Source]:
+    """The relations `$NAME` that lists among the parameters are. Raises UsageError for values that none can have."""
+    check_parameters(params)
+    lists = lists_of(params)
+    if not lists:
+        return {}
+    from emberlog.data.sources import source_of
+
+    return {name: source_of(name, rows) for name, rows in lists.items()}
+
+
 def read_program(path: str | Path) -> Text:
     """The text of a program file."""
     try:
-        return Text(str(path), Path(path).read_text(encoding="utf-8"))
+        return Text(str(path), path_of(path, "the program").read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not a text file in UTF-8") from error
     except OSError as error:
@@ -409,7 +553,7 @@ def _result(
     checked: CheckedProgram,
     wanted: Iterable[str],
     goals: list[tuple[str, str]],
-    stats: list[Any],
+    stats: Stats,
     warnings: list[str],
     live: Any,
 ) -> Result:

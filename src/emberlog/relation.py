@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import DataError, UsageError
 from emberlog.types import Column
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+
+
+TUPLE, VALUE = 64, 40  # bytes of a tuple, and of a value of Python in it
 
 
 class Holder(Protocol):
@@ -24,9 +28,21 @@ class Holder(Protocol):
 
     def head(self, count: int) -> pa.Table: ...
 
+    def check_room(self, what: str, each: int) -> None:
+        """Raises where all rows at once have no room in memory as `what`, which takes `each` bytes a row besides those
+        of Arrow."""
+
+    def is_large(self) -> bool:
+        """Are rows better read piece by piece?"""
+
+    def reader(self) -> pa.RecordBatchReader: ...
+
     def frame(self) -> Any: ...
 
     def write_parquet(self, path: Path, names: list[str]) -> None: ...
+
+    def step(self, name: str) -> AbstractContextManager[object]:
+        """What is done with rows after they were fetched is done inside: its time is told."""
 
 
 class Relation:
@@ -55,10 +71,12 @@ class Relation:
         return self.count() > 0
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """All rows as tuples of Python values, in no particular order."""
+        """All rows as tuples of Python values, in no particular order. A loop over the relation needs less memory."""
         from emberlog.data.arrow import rows
 
-        return rows(self._bare())
+        self._holder.check_room("tuples of Python", TUPLE + VALUE * len(self.schema))
+        with self._holder.step("fetch"):
+            return rows(self._bare())
 
     def head(self, count: int) -> list[tuple[Any, ...]]:
         """The first rows, in order: of these, however many there are, only `count` are fetched."""
@@ -66,33 +84,69 @@ class Relation:
 
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise UsageError(f"head gives a number of rows, from 0 on, not {count!r}")
-        return rows(self._typed(self._holder.head(count)))
+        with self._holder.step("fetch"):
+            return rows(self._typed(self._holder.head(count)))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.rows())
+        """The rows as tuples, those of a large relation some at a time."""
+        from emberlog.data.arrow import rows
+
+        if not self.schema or not self._holder.is_large():
+            yield from self.rows()
+            return
+        import pyarrow as pa
+
+        for piece in self._pieces():
+            yield from rows(pa.Table.from_batches([piece]))
+
+    def _pieces(self) -> pa.RecordBatchReader:
+        """The rows piece by piece, with exactly the relation's types."""
+        import pyarrow as pa
+
+        from emberlog.data.arrow import arrow_schema
+
+        schema = arrow_schema(self.schema)
+        pieces = (batch.rename_columns(schema.names).cast(schema) for batch in self._holder.reader())
+        return pa.RecordBatchReader.from_batches(schema, pieces)
+
+    def _to_write(self) -> pa.Table | pa.RecordBatchReader:
+        """The rows for a file: those of a large relation piece by piece."""
+        return self._pieces() if self.schema and self._holder.is_large() else self._bare()
 
     def _bare(self) -> pa.Table:
         """The rows with columns `c0`, `c1`, .. of exactly the relation's types."""
-        return self._typed(self._holder.fetch())
+        with self._holder.step("fetch"):
+            return self._typed(self._holder.fetch())
 
     def _typed(self, table: pa.Table) -> pa.Table:
         """What a holder gave, with exactly the relation's types."""
+        import pyarrow as pa
+
         from emberlog.data.arrow import arrow_schema
         from emberlog.data.load import without_dummy
 
-        return table.cast(arrow_schema(self.schema)) if self.schema else without_dummy(table)
+        if not self.schema:
+            return without_dummy(table)
+        try:
+            return table.cast(arrow_schema(self.schema))
+        except pa.ArrowInvalid as error:  # a decimal with too many digits; all else was checked where it was computed
+            raise DataError(f"`{self.name}` has a value that does not fit its column: {error}") from error
 
     def to_arrow(self) -> pa.Table:
+        self._holder.check_room("a table of Arrow", 0)
         return self._bare().rename_columns(self.columns)
 
     def to_pandas(self) -> pandas.DataFrame:
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        self._holder.check_room("a frame of pandas", VALUE * len(self.schema))
+        with self._holder.step("fetch"):
+            frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        import polars
+        with self._holder.step("fetch"):
+            import polars
 
-        frame = polars.from_arrow(self.to_arrow())
+            frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -103,13 +157,15 @@ class Relation:
 
     def write(self, path: str | Path) -> None:
         """Writes the rows; the ending of the path says how: csv, tsv, facts, parquet, arrow."""
+        from emberlog.data.paths import path_of
         from emberlog.data.write import write_table
 
-        target = Path(path)
+        target = path_of(path, f"`{self.name}` cannot be written to")
         if target.suffix.lower() == ".parquet" and self.schema:
             self._holder.write_parquet(target, self.columns)
         else:
-            write_table(target, self._bare(), self.schema)
+            with self._holder.step("write"):
+                write_table(target, self._to_write(), self.schema)
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{column.name}: {column.type}" for column in self.schema)

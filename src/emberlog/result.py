@@ -7,15 +7,17 @@ import json
 import re
 import shutil
 import weakref
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.memory import COPIES, NOISE, Budget
 from emberlog.relation import Relation
-from emberlog.stats import StratumStats
+from emberlog.stats import Stats
 from emberlog.types import Column
 
 if TYPE_CHECKING:
@@ -46,6 +48,13 @@ class LiveRun:
                 fix="read or write relations before the engine closes, or run with persist=PATH",
             )
         return self._executor
+
+    @contextmanager
+    def working(self) -> Iterator[Executor]:
+        """The executor, for something that `engine.cancel()` ends."""
+        executor = self.executor
+        with executor.options.stop.working():
+            yield executor
 
     def close(self) -> None:
         if self._abandoned.detach() is not None:
@@ -90,20 +99,40 @@ class RunHolder:
         self._run = run
         self._relation = relation
 
+    @contextmanager
+    def step(self, name: str) -> Iterator[Executor]:
+        """The executor, whose clock runs for a step meanwhile: reading a result is part of what a run takes."""
+        with self._run.working() as executor, executor.clock.step(name, self._relation):
+            yield executor
+
     def count(self) -> int:
-        return self._run.executor.count(self._relation)
+        with self.step("count") as executor:
+            return executor.count(self._relation)
 
     def fetch(self) -> pa.Table:
-        return self._run.executor.fetch(self._relation)
+        with self.step("fetch") as executor:
+            return executor.fetch(self._relation)
 
     def head(self, count: int) -> pa.Table:
-        return self._run.executor.head(self._relation, count)
+        with self.step("fetch") as executor:
+            return executor.head(self._relation, count)
+
+    def check_room(self, what: str, each: int) -> None:
+        self._run.executor.check_room(self._relation, what, each)
+
+    def is_large(self) -> bool:
+        return self._run.executor.is_large(self._relation)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return self._run.executor.reader(self._relation)
 
     def frame(self) -> Any:
-        return self._run.executor.frame(self._relation)
+        with self.step("make a frame of") as executor:
+            return executor.frame(self._relation)
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
-        self._run.executor.write_parquet(self._relation, path, names)
+        with self.step("write") as executor:
+            executor.write_parquet(self._relation, path, names)
 
 
 class NullaryHolder:
@@ -124,6 +153,15 @@ class NullaryHolder:
     def head(self, count: int) -> pa.Table:
         return self.fetch().slice(0, count)
 
+    def check_room(self, what: str, each: int) -> None:
+        return
+
+    def is_large(self) -> bool:
+        return False
+
+    def reader(self) -> pa.RecordBatchReader:
+        return self.fetch().to_reader()
+
     def frame(self) -> Any:
         from emberlog.sql.spark import to_frame
 
@@ -131,6 +169,9 @@ class NullaryHolder:
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
         raise AssertionError("Parquet has no rows without columns")
+
+    def step(self, name: str) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
 class ParquetHolder:
@@ -160,15 +201,34 @@ class ParquetHolder:
             connection.register("stored", self._dataset())
             return _numbered(connection.sql(first_rows("stored", count)).to_arrow_table())
 
+    def check_room(self, what: str, each: int) -> None:
+        rows = self.count()
+        needed = rows * (_row_bytes(self._dataset().schema) + each)
+        Budget.of(None).check(needed, f"{self._path} ({rows:,} rows) as {what}")
+
+    def is_large(self) -> bool:
+        """Memory is looked at when it is needed: no run, and no budget of one, is behind these rows any more."""
+        needed = COPIES * self.count() * _row_bytes(self._dataset().schema)
+        return needed > max(Budget.of(None).total, NOISE)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return self._dataset().scanner(batch_size=1 << 17).to_reader()
+
     def frame(self) -> Any:
         frame = _session(self._session).read.parquet(str(self._path.absolute()))
         return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
-        from emberlog.data.write import write_table
+        from emberlog.data.write import write_pieces, write_table
 
-        table = self.fetch()
-        write_table(path, table.rename_columns(names), _columns_of(table, names))
+        columns = _columns_of(self._dataset().schema, names)
+        if self.is_large():
+            write_pieces(path, self.reader(), columns)
+        else:
+            write_table(path, self.fetch().rename_columns(names), columns)
+
+    def step(self, name: str) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
 class Result:
@@ -178,7 +238,7 @@ class Result:
         self,
         relations: dict[str, Relation],
         goals: list[Relation],
-        stats: list[StratumStats],
+        stats: Stats,
         warnings: list[str],
         run: LiveRun,
     ) -> None:
@@ -213,35 +273,60 @@ class Result:
         return f"<Result of {self._names()}>"
 
     def persist(self, folder: Path) -> None:
-        """Moves every relation to Parquet files in a folder; they can be read after the engine is closed.
+        """Moves every relation to Parquet in a folder, `tc` to `tc.parquet`; they can be read after the engine is
+        closed.
 
-        `relations.json` is written last: a folder without it is not a whole result.
+        `relations.json` has the file of each relation: the names of two files differ in more than case, and begin with
+        a letter or a digit, so that some of them are not the relation's. It is written last: a folder without it is
+        not a whole result.
         """
         folder.mkdir(parents=True, exist_ok=True)
         manifest = folder / "relations.json"
         manifest.unlink(missing_ok=True)
         listed: dict[str, Any] = {"relations": {}, "goals": []}
-        for number, (name, relation) in enumerate(self._relations.items()):
-            self._relations[name], listed["relations"][name] = self._moved(relation, folder, f"{number:03}")
+        names = file_names([*self._relations, *(f"goal{i}/{goal.name}" for i, goal in enumerate(self.goals))])
+        for name, relation in self._relations.items():
+            self._relations[name], listed["relations"][name] = self._moved(relation, folder / names[name])
         for number, goal in enumerate(self.goals):
-            self.goals[number], entry = self._moved(goal, folder, f"goal{number:03}")
+            self.goals[number], entry = self._moved(goal, folder / names[f"goal{number}/{goal.name}"])
             listed["goals"].append({"predicate": goal.name, **entry})
         partial = folder / "relations.json.partial"
         partial.write_text(json.dumps(listed, indent=2), encoding="utf-8")
         partial.replace(manifest)
         self._run.close()
 
-    def _moved(self, relation: Relation, folder: Path, prefix: str) -> tuple[Relation, dict[str, Any]]:
-        """The relation with its rows in the folder, and what the list of relations says of it."""
+    def _moved(self, relation: Relation, path: Path) -> tuple[Relation, dict[str, Any]]:
+        """The relation with its rows in a file, and what the list of relations says of it."""
         columns = [[column.name, str(column.type)] for column in relation.schema]
         if not columns:
             moved = Relation(relation.name, (), NullaryHolder(bool(relation), self._run.session))
             return moved, {"columns": columns, "rows": len(moved)}
-        plain = re.sub(r"[^A-Za-z0-9_]", "_", relation.name)[:100]
-        path = folder / f"{prefix}_{plain}.parquet"
         relation.write(path)
         moved = Relation(relation.name, relation.schema, ParquetHolder(path, self._run.session))
         return moved, {"file": path.name, "columns": columns, "rows": len(moved)}
+
+
+def file_names(relations: Iterable[str]) -> dict[str, str]:
+    """A name of a Parquet file for each relation: its own, where file systems and readers of Parquet can bear it.
+
+    Other characters than letters, digits, `_` and `-` become `_`; readers skip files whose names begin with `_`, so `r`
+    comes before it; of names that are equal but for their case, all but the first get a number.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    # Names that can stand as they are come first, and of these the small letters.
+    for relation in sorted(set(relations), key=lambda name: (_plain(name) != name, name.swapcase())):
+        plain = _plain(relation)
+        free = (f"{plain}_{number}" if number else plain for number in count())
+        name = next(name for name in free if name.casefold() not in taken)
+        taken.add(name.casefold())
+        found[relation] = f"{name}.parquet"
+    return found
+
+
+def _plain(relation: str) -> str:
+    text = re.sub(r"[^A-Za-z0-9_-]", "_", relation)[:100]
+    return text if text[:1].isalnum() else f"r{text}"
 
 
 def _numbered(table: pa.Table) -> pa.Table:
@@ -263,8 +348,14 @@ def _session(session: Any) -> Any:
     return usable
 
 
-def _columns_of(table: pa.Table, names: list[str]) -> tuple[Column, ...]:
+def _row_bytes(schema: pa.Schema) -> int:
+    from emberlog.data.arrow import row_bytes
+
+    return row_bytes(_columns_of(schema, schema.names))
+
+
+def _columns_of(schema: pa.Schema, names: list[str]) -> tuple[Column, ...]:
     from emberlog.data.arrow import type_of_arrow
 
-    types = [type_of_arrow(field.type) for field in table.schema]
+    types = [type_of_arrow(field.type) for field in schema]
     return tuple(Column(name, type) for name, type in zip(names, types, strict=True) if type is not None)

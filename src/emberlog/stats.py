@@ -1,16 +1,20 @@
 """What a run measures of itself, what it may use, and how it tells while it works.
 
-`Limits` is what the user allows, `Meter` holds a run to it, `StratumStats` is what stays, `Progress` what is shown.
+`Limits` is what the user allows, `Meter` holds a run to it, `StratumStats` is what stays of a stratum and `Stats` of a
+run, `Progress` is what is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, overload
 
+from emberlog.clock import LEAST, OTHER, Clock, Step
+from emberlog.deadline import Deadline
 from emberlog.diagnostics import LimitError, UsageError, counted, did_you_mean
+from emberlog.stopping import Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class StratumStats:
     rounds: int = 0
     facts: int | None = None
     derivations: int | None = None
-    seconds: float = 0.0
+    seconds: float = 0.0  # without those of steps inside it, which have rows of their own: see `Stats`
     bytes_exchanged: int | None = None
     stopped: str = ""
     deltas: list[int] = field(default_factory=list)
@@ -77,8 +81,95 @@ class StratumStats:
 
     def restart(self) -> None:
         """Forgets what was told of an evaluation that begins again, perhaps by another evaluator."""
-        self.rounds, self.facts, self.residual = 0, None, None
+        self.rounds, self.facts, self.residual, self.derivations = 0, None, None, None
+        self.evaluator, self.how, self.kept, self.stopped = "sql", "", "", ""
         self.deltas.clear()
+
+
+class Stats(Sequence[StratumStats]):
+    """What a run took: a `StratumStats` for each stratum, in the order of evaluation, and the `steps` that are none.
+
+    Steps are named: check, plan, start Spark, load, fetch, encode, compile, count, write and so on. The seconds of all
+    `rows`, which are both, add up to what the clock says (`seconds`). Reading or writing a result later adds to them.
+    """
+
+    def __init__(self, clock: Clock, memory: str = "") -> None:
+        self._clock = clock
+        self.memory = memory  # what the run may keep in memory, and what is not counted in it
+
+    @property
+    def rows(self) -> list[StratumStats | Step]:
+        """Strata and steps, in the order in which they began."""
+        rows = [row for row in list(self._clock.rows) if isinstance(row, StratumStats | Step)]
+        rows.sort(key=lambda row: isinstance(row, Step) and row.name == OTHER)  # the rest comes last
+        return [row for row in rows if isinstance(row, StratumStats) or row.seconds >= LEAST]
+
+    @property
+    def strata(self) -> list[StratumStats]:
+        return [row for row in self.rows if isinstance(row, StratumStats)]
+
+    @property
+    def steps(self) -> list[Step]:
+        return [row for row in self.rows if isinstance(row, Step)]
+
+    @property
+    def seconds(self) -> float:
+        """What all rows took together."""
+        return sum(row.seconds for row in self.rows)
+
+    def table(self) -> list[tuple[str, ...]]:
+        """The rows and their total as text, a cell for each of the `HEADINGS`."""
+        return [*map(cells_of, self.rows), ("total", "", "", "", "", "", f"{self.seconds:.3f}", "")]
+
+    @overload
+    def __getitem__(self, index: int) -> StratumStats: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[StratumStats]: ...
+
+    def __getitem__(self, index: int | slice) -> StratumStats | list[StratumStats]:
+        return self.strata[index]
+
+    def __len__(self) -> int:
+        return len(self.strata)
+
+    def __repr__(self) -> str:
+        strata = "1 stratum" if len(self) == 1 else f"{len(self)} strata"
+        return f"<Stats of {strata}, {self.seconds:.3f} seconds; print() shows them>"
+
+    def __str__(self) -> str:
+        """A table, as wide as it needs to be."""
+        cells = [HEADINGS, *self.table()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        aligned = [
+            [
+                text.rjust(width) if name in NUMERIC else text.ljust(width)
+                for name, text, width in zip(HEADINGS, row, widths, strict=True)
+            ]
+            for row in cells
+        ]
+        return "\n".join("  ".join(row).rstrip() for row in aligned)
+
+
+HEADINGS = ("row", "evaluator", "where", "why", "rounds", "facts", "seconds", "stopped")
+NUMERIC = ("rounds", "facts", "seconds")
+
+
+def cells_of(row: StratumStats | Step) -> tuple[str, ...]:
+    """A row as text, a cell for each heading: a stratum has the names of its predicates, a step stands in brackets."""
+    if isinstance(row, Step):
+        return (f"[{row}]", "", "", "", "", "", f"{row.seconds:.3f}", "")
+    told = "; ".join(filter(None, (row.how or row.because, row.kept)))
+    return (
+        ", ".join(row.predicates),
+        f"{row.evaluator}: {told}" if told else row.evaluator,
+        row.placement,
+        row.why,
+        str(row.rounds),
+        "" if row.facts is None else f"{row.facts:,}",
+        f"{row.seconds:.3f}",
+        row.stopped,
+    )
 
 
 class Progress(Protocol):
@@ -108,23 +199,51 @@ class Outgrown(LimitError):
     """A relation has more rows, or takes longer, than where it is computed allows; another place may compute it."""
 
 
+class RoundLimit(LimitError):
+    """So many rounds were made, and there is no end. Whoever has the rows may find the cycle that is to blame."""
+
+
+PERHAPS = " (a cycle?)"  # what is said as long as none was found
+
+
 class Meter:
     """Holds a run to its limits and passes on how it goes.
 
     `room` is how many rows a stratum may have here, and `until` when it must be done: past that it is `Outgrown`.
+    `clock` has the time of its steps.
     """
 
-    def __init__(self, limits: Limits, progress: Progress, room: int | None = None, until: float | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        progress: Progress,
+        room: int | None = None,
+        until: float | None = None,
+        clock: Clock | None = None,
+        stop: Stop | None = None,
+    ) -> None:
         self.limits = limits
         self.progress = progress
+        self.clock = clock or Clock()
         self.room = room
         self.until = until
-        self.started = monotonic()
+        self.stop = stop or Stop()
+        self.started = self.clock.started
         self.rows = 0  # of the strata that are done
+
+    def within(self, room: int | None, until: float | None = None) -> Meter:
+        """A meter of the same run for a stratum that has less room or time than the run."""
+        meter = Meter(self.limits, self.progress, room, until, self.clock, self.stop)
+        meter.started, meter.rows = self.started, self.rows
+        return meter
+
+    @property
+    def deadline(self) -> Deadline:
+        return Deadline(self.limits.seconds, self.started, self.stop)
 
     @property
     def seconds_left(self) -> float | None:
-        return None if self.limits.seconds is None else self.limits.seconds - (monotonic() - self.started)
+        return self.deadline.left
 
     @property
     def most_rows(self) -> int | None:
@@ -142,42 +261,38 @@ class Meter:
         self.check(stats, facts)
 
     def check(self, stats: StratumStats, facts: int) -> None:
-        """Raises when rows or time are over their limits."""
+        """Raises when rows or time are over their limits, or somebody asked for the end of the run."""
+        self.stop.check()
         name = ", ".join(stats.predicates)
         if self.limits.rows is not None and self.rows + facts > self.limits.rows:
             raise LimitError(
                 f"stopped at the limit of {counted(self.limits.rows, 'row')} while computing {name} "
                 f"(round {stats.rounds})",
-                fix="raise limits={'rows': ...}, or ask for less with a goal or a filter",
+                fix="raise limits={'rows': ...}, or add conditions to the rules",
             )
         if self.room is not None and facts > self.room:
             raise Outgrown(f"{name} has more than {self.room:,} rows")
         if self.until is not None and monotonic() > self.until:
             raise Outgrown(f"{name} takes longer than it may here")
-        left = self.seconds_left
-        if left is not None and left <= 0:
+        if self.deadline.is_over:
             raise self.out_of_time(stats)
 
     def out_of_time(self, stats: StratumStats) -> LimitError:
         name = ", ".join(stats.predicates)
-        unit = "second" if self.limits.seconds == 1 else "seconds"
-        return LimitError(
-            f"stopped at the limit of {self.limits.seconds:g} {unit} while computing {name} (round {stats.rounds})",
-            fix="raise limits={'seconds': ...}",
-        )
+        return self.deadline.error(f"computing {name} (round {stats.rounds})")
 
     def allow_round(self, stats: StratumStats, default: int | None) -> None:
         """Raises when the stratum may not take one more round; `default` is its limit when the user set none."""
         name = ", ".join(stats.predicates)
         if self.limits.rounds is not None and stats.rounds >= self.limits.rounds:
-            raise LimitError(
+            raise RoundLimit(
                 f"stopped at the limit of {counted(self.limits.rounds, 'round')} while computing {name}: "
                 f"facts that the last round changed: {stats.deltas[-1] if stats.deltas else 0:,}",
                 fix="raise limits={'rounds': ...}",
             )
         if self.limits.rounds is None and default is not None and stats.rounds >= default:
-            raise LimitError(
+            raise RoundLimit(
                 f"stopped after {stats.rounds:,} rounds while computing {name}: it computes values, and on this data "
-                "they seem to grow for ever (a cycle?)",
+                f"they seem to grow for ever{PERHAPS}",
                 fix="set limits={'rounds': ...} if it does end, or bound the value in the rule",
             )

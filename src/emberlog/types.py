@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | str  # a constant of a program
+Params: TypeAlias = Mapping[
+    str, Value | date | Decimal | list[Any]
+]  # values of parameters, by name; a datetime is a date
 
 Kind = Literal["number", "unsigned", "float", "symbol", "bool", "date", "timestamp", "decimal"]
 
@@ -27,6 +33,14 @@ class Type:
     def wide(self) -> Type:
         """The type that arithmetic on this one has."""
         return self if self.bits == 64 else Type(self.kind)
+
+    def with_room_for(self, other: Type) -> Type:
+        """The type of the same kind that holds the values of this one and of another, as far as there is one."""
+        if self.kind != "decimal" or self == other:
+            return self if self.bits == other.bits else self.wide
+        scale = max(self.scale, other.scale)
+        whole = max(self.precision - self.scale, other.precision - other.scale)
+        return Type("decimal", precision=min(38, whole + scale), scale=scale)
 
     @property
     def is_integer(self) -> bool:
@@ -61,6 +75,11 @@ def integer_range(type: Type) -> tuple[int, int]:
     if type.kind == "unsigned":
         return 0, 2**type.bits - 1
     return -(2 ** (type.bits - 1)), 2 ** (type.bits - 1) - 1
+
+
+def without_sign(value: Value) -> Value:
+    """The value; 0.0 for -0.0, which no value of a program is."""
+    return value + 0.0 if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,8 @@ def test_a_plain_recursion_may_have_a_termination_clause() -> None:
     program = checked(text, S)
     part = component(program, "p")
     assert part.until is None and part.evaluation == "delta"
-    assert any("termination clause of `p` has no effect" in warning for warning in program.warnings)
+    (warning,) = program.warnings
+    assert "termination clause of `p` has no effect" in warning.message
 
 
 ENDS = [

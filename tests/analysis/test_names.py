@@ -66,7 +66,8 @@ def test_an_input_is_external() -> None:
 
 def test_a_declared_relation_without_rows_is_empty_with_a_warning() -> None:
     program = checked(".decl e(x: number)\n.decl unused(x: number)\np(X) <- e(X).")
-    assert program.warnings == ("`e` has no rules, facts or source: it is empty",)
+    (warning,) = program.warnings
+    assert warning.summary == "test.dl:1:1: `e` has no rules, facts or source: it is empty"
 
 
 def test_sources_are_not_needed_where_nothing_runs() -> None:

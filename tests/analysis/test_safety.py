@@ -60,7 +60,7 @@ def test_an_extremum_gives_its_witnesses() -> None:
 
 def test_a_witness_may_be_used_by_what_follows() -> None:
     found = rule("h(M, V) <- M = min Z : { p(W, Z) }, p(V, W + 1).", S)
-    assert found == "h(M, V) <- p(V, _1), M := min Z [|W]{p(W, Z)}, _1 = W + 1"
+    assert found == "h(M, V) <- M := min Z [|W]{p(W, Z)}, _1 := W + 1, p(V, _1)"
 
 
 def test_what_the_rest_binds_is_no_witness() -> None:

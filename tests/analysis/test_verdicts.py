@@ -429,9 +429,9 @@ def test_an_index_lets_it_run() -> None:
 
 def test_verdicts_are_listed_without_sources() -> None:
     text = EXIT_MIN + "p(Y, min<D>) <- p(X, C), arc(X, Y, W), C > 5, D = C + W."
-    (found,) = check_aggregates(parse(Source("test.dl", text)))
+    (found,) = check_aggregates(parse(Source("test.dl", text))).verdicts
     assert (found.predicate, found.aggregate, found.status, found.holds) == ("p", "min", "refuted", False)
 
 
 def test_aggregates_outside_of_recursion_have_no_verdict() -> None:
-    assert check_aggregates(parse(Source("test.dl", "p(X, avg(Y)) <- q(X, Y)."))) == ()
+    assert check_aggregates(parse(Source("test.dl", "p(X, avg(Y)) <- q(X, Y)."))).verdicts == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -100,14 +101,79 @@ def test_run_takes_parameters(command: Command) -> None:
     assert Path("p.csv").read_text() == "-3\t0.5\ta=b\t7\n"
 
 
+def test_parameters_have_types(command: Command) -> None:
+    text = "p(X) :- X = $A. q(X) :- $L(X).\n.output p\n.output q\n"
+    for given, written in (
+        ("True", "true"),
+        ("false", "false"),
+        ("nan", "nan"),
+        ("1_000", "1_000"),
+        ('"[x"', "[x"),
+        ("1e3", "1000.0"),
+    ):
+        assert command(*local(text, "--param", f"A={given}", "--param", "L=[3]")).code == 0
+        assert Path("p.csv").read_text() == f"{written}\n"
+    for given, rows in (("[1, 2]", ["1", "2"]), ('["a"]', ["a"]), ("[true]", ["true"]), ("[]", [])):
+        assert command(*local(text, "--param", "A=1", "--param", f"L={given}")).code == 0
+        assert sorted(Path("q.csv").read_text().split()) == rows
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("L=[1, null]", "value 2 of the list `L` is of type NoneType"),
+        ("L=[1, 2", "[1, 2 is not a list as JSON writes it"),
+        ("L=99999999999999999999", "the parameter `L` does not fit in 64 bits"),
+    ],
+)
+def test_parameters_that_have_no_value_are_2(given: str, message: str, command: Command) -> None:
+    text = "p(X) :- X = $L.\n"
+    for arguments in (local(text), ("check", program(text)), ("explain", program(text))):
+        done = command(*arguments, "--param", given)
+        assert (done.code, message in done.err) == (2, True)
+
+
 def test_run_shows_stats_and_warnings_on_the_error_stream(command: Command) -> None:
     Path("facts/arc.facts").write_text("1\t2\n1\t2\n")
     done = command(
         *local(".decl arc(x: number, y: number)\n.input arc\nn(sum(Y)) :- arc(_, Y).\n.printsize n\n", "--stats")
     )
     assert (done.code, done.out) == (0, "n\t1\n")
-    assert "warning: 1 duplicate row of `arc` collapsed" in done.err
-    assert "strata" in done.err
+    assert "warning[W0800]: 1 duplicate row of `arc` collapsed" in done.err
+    assert "what the run took" in done.err
+
+
+def test_tables_that_go_to_no_terminal_are_as_wide_as_they_need_to_be(command: Command) -> None:
+    long = "x" * 150
+    done = command(*local(f'p("{long}", 1). q(X, Y) :- p(X, Y).', "--stats"))
+    assert done.code == 0 and long in done.out
+    rows = [line for line in done.err.splitlines() if "│ q " in line]
+    assert len(rows) == 1 and "the local executor" in rows[0] and "computed once" in rows[0]
+    assert "[check]" in done.err and "total" in done.err
+
+
+ONCE = "e(1, 2).\np(X) :- e(X, Ann).\n"
+CARET = "2 | p(X) :- e(X, Ann).\n  |              ^^^"
+
+
+def test_warnings_about_a_program_are_on_the_error_stream_with_a_caret(command: Command) -> None:
+    for arguments in (local(f"{ONCE}.printsize p\n"), ("check", program(ONCE)), ("explain", program(ONCE))):
+        done = command(*arguments)
+        assert done.code == 0
+        assert done.err.startswith(
+            "warning[W0201]: the variable `Ann` stands once in this rule\n --> program.dl:2:14\n"
+        )
+        assert (done.err.count("warning"), done.err.count(CARET)) == (1, 1)
+        assert command(*arguments, "--warnings", "ignore").err == ""
+        strict = command(*arguments, "--warnings", "error")
+        assert (strict.code, "error[W0201]" in strict.err, CARET in strict.err) == (1, True, True)
+        assert command(*arguments, "--warnings", "loud").code == 2
+
+
+def test_check_has_warnings_as_json(command: Command) -> None:
+    (found,) = json.loads(command("check", "--json", program(ONCE)).out)
+    (warning,) = found["warnings"]
+    assert (warning["code"], warning["line"], warning["column"]) == ("W0201", 2, 14)
 
 
 # --- errors and exit codes -----------------------------------------------------------------------------------------

@@ -8,13 +8,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emberlog.data.arrow import arrow_schema, rows
+from emberlog.data.convert import without_signs
 from emberlog.data.facts import find_header, infer_columns, read_facts
-from emberlog.data.records import Layout, read_exactly
+from emberlog.data.records import BOM, Layout, read_exactly
 from emberlog.diagnostics import DataError, UsageError
 from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Column, Type
 
@@ -36,7 +38,9 @@ def read(folder: Path, data: bytes, *types: Type, **options: Any) -> list[tuple[
     assert table.schema == arrow_schema(columns(*types))
     layout = Layout(path, options.get("delimiter", "\t"), options.get("header", False), options.get("rfc4180", False))
     if all(type.bits == 64 for type in types):
-        assert repr(rows(read_exactly(data, columns(*types), layout))) == repr(rows(table))
+        exact = read_exactly(data.removeprefix(BOM), columns(*types), layout)
+        unsigned = [without_signs(values) for values in exact.columns]  # `read_facts` takes the sign off a zero
+        assert repr(rows(pa.table(unsigned, schema=exact.schema) if types else exact)) == repr(rows(table))
     return rows(table)
 
 
@@ -66,7 +70,10 @@ READ: list[tuple[str, bytes, tuple[Type, ...], list[tuple[Any, ...]]]] = [
     ("blanks are kept in symbols", b" a \t b\n", (SYMBOL, SYMBOL), [(" a ", " b")]),
     ("null words are symbols", b"NULL\nNA\nnull\nnan\n", (SYMBOL,), [("NULL",), ("NA",), ("null",), ("nan",)]),
     ("nul", b"a\0b\t\0\n", (SYMBOL, SYMBOL), [("a\0b", "\0")]),
-    ("a byte order mark belongs to the symbol", b"\xef\xbb\xbfa\tb\n", (SYMBOL, SYMBOL), [("\ufeffa", "b")]),
+    ("a byte-order mark is not data", b"\xef\xbb\xbfa\tb\n", (SYMBOL, SYMBOL), [("a", "b")]),
+    ("nor before a number", b"\xef\xbb\xbf1\tb\n", (NUMBER, SYMBOL), [(1, "b")]),
+    ("behind the mark it is", b"\xef\xbb\xbf\xef\xbb\xbfa\tb\n", (SYMBOL, SYMBOL), [("\ufeffa", "b")]),
+    ("a mark alone is an empty file", b"\xef\xbb\xbf", (NUMBER, SYMBOL), []),
     ("keywords", b"select\tNone\ntrue\tdrop table\n", (SYMBOL, SYMBOL), [("select", "None"), ("true", "drop table")]),
     ("hexadecimal", b"0x10\t0xFF\n", (NUMBER, UNSIGNED), [(16, 255)]),
     ("hexadecimal, negative and binary", b"-0x10\t0b101\n", (NUMBER, UNSIGNED), [(-16, 5)]),
@@ -75,7 +82,7 @@ READ: list[tuple[str, bytes, tuple[Type, ...], list[tuple[Any, ...]]]] = [
     ("extremes", b"-9223372036854775808\t18446744073709551615\n", (NUMBER, UNSIGNED), [(-(2**63), 2**64 - 1)]),
     ("narrow extremes", b"-128\t255\n127\t0\n", (INT8, UINT8), [(-128, 255), (127, 0)]),
     ("narrow floats are rounded", b"0.1\n", (FLOAT32,), [(0.10000000149011612,)]),
-    ("floats", b"1\n.5\n1.\n1e5\n-0.0\n", (FLOAT,), [(1.0,), (0.5,), (1.0,), (1e5,), (-0.0,)]),
+    ("floats", b"1\n.5\n1.\n1e5\n-0.0\n", (FLOAT,), [(1.0,), (0.5,), (1.0,), (1e5,), (0.0,)]),
     ("not finite", b"inf\n-inf\nInfinity\n", (FLOAT,), [(math.inf,), (-math.inf,), (math.inf,)]),
     ("booleans", b"true\nfalse\n", (BOOL,), [(True,), (False,)]),
     ("dates", b"2020-02-29\n", (DATE,), [(date(2020, 2, 29),)]),

@@ -332,7 +332,7 @@ def test_columns_are_taken_by_position() -> None:
 
 def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("a.csv", "a.TSV", "a.facts", "a.parquet", "a.arrow"):
+    for name in ("a.csv", "a.TSV", "a.facts", "a.parquet", "a.arrow", "b.xlsx"):
         Path(name).touch()
     assert source_of("p", "a.csv") == TextSource(Path("a.csv"), ",", None, True)
     assert source_of("p", Path("a.csv"), header=True, delimiter=";") == TextSource(Path("a.csv"), ";", True, True)

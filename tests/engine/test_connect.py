@@ -47,3 +47,61 @@ def test_connect_gives_the_same_answers() -> None:
         "t": [["1.0"], ["2.0"], ["4.0"]],
     }
     assert json.loads(line.removeprefix("ANSWERS ")) == [expected, expected]
+
+
+STOPS = """
+import json, os, signal, threading, time
+from pyspark.sql import SparkSession
+import emberlog
+
+session = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+told = {}
+
+def tell(what, work, act=None, after=5.0):
+    if act is not None:
+        threading.Timer(after, act).start()
+    try:
+        work()
+        told[what] = None
+    except BaseException as error:
+        told[what] = [type(error).__name__, getattr(error, "message", str(error))]
+
+def run(evaluator, **limits):
+    return engine.run(
+        "n(0). n(Y) <- n(X), Y = X + 1.", placement="spark", evaluator=evaluator, limits={"rounds": 10**9, **limits}
+    )
+
+def interrupt_all():
+    for _ in range(40):  # rounds of SQL have moments without a job
+        session.interruptAll()
+        time.sleep(0.05)
+
+with emberlog.Engine(session) as engine:
+    for evaluator in ("sql", "kernel"):
+        tell(evaluator + " limit", lambda: run(evaluator, seconds=8))
+        tell(evaluator + " cancel", lambda: run(evaluator), engine.cancel)
+        tell(evaluator + " interrupt", lambda: run(evaluator), lambda: os.kill(os.getpid(), signal.SIGINT))
+        tell(evaluator + " others", lambda: run(evaluator), interrupt_all)
+        time.sleep(4)  # until the others have done
+    told["usable"] = engine.run("p(1). p(2).", placement="spark")["p"].count()
+print("TOLD " + json.dumps(told))
+session.stop()
+"""
+
+
+@pytest.mark.slow
+def test_whatever_ends_work_is_told_on_connect() -> None:
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    source = str(Path(__file__).parents[2] / "src")
+    environment["PYTHONPATH"] = os.pathsep.join([source, environment.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", STOPS], env=environment, capture_output=True, text=True, timeout=400)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
+    assert len(lines) == 1, done.stdout + done.stderr
+    told = json.loads(lines[0].removeprefix("TOLD "))
+    for evaluator in ("sql", "kernel"):
+        assert told[f"{evaluator} limit"][0] == "LimitError", told
+        assert told[f"{evaluator} cancel"] == ["CancelledError", "engine.cancel() ended this run"]
+        assert told[f"{evaluator} interrupt"][0] == "KeyboardInterrupt", told
+        kind, message = told[f"{evaluator} others"]
+        assert kind == "ExecutionError" and message.startswith("somebody else cancelled the Spark job"), told
+    assert told["usable"] == 2

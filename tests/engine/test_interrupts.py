@@ -17,21 +17,44 @@ from emberlog.progress import TerminalProgress, default_progress
 from emberlog.stats import Silent
 
 
-def test_ctrl_c_ends_a_run_and_leaves_no_scratch(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("--executor", "local"),
+        pytest.param(("--placement", "spark"), marks=pytest.mark.spark),
+        pytest.param(("--placement", "spark", "--evaluator", "sql"), marks=[pytest.mark.spark, pytest.mark.slow]),
+    ],
+    ids=["local", "workers", "rounds"],
+)
+def test_ctrl_c_ends_a_run_and_leaves_no_scratch(how: tuple[str, ...], tmp_path: Path) -> None:
     program, scratch = tmp_path / "endless.dl", tmp_path / "scratch"
     program.write_text("a(0). a(X+1) <- a(X).")
     scratch.mkdir()
-    command = [sys.executable, "-m", "emberlog", "run", str(program), "--executor", "local"]
+    command = [sys.executable, "-m", "emberlog", "run", str(program), "--rounds", "1000000000", *how]
     running = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not list(scratch.iterdir()) and time.monotonic() < deadline:
+    while not list(scratch.glob("emberlog-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.5)
+    time.sleep(0.5 if "local" in how else 4)
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=30)
+    _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert errors == "interrupted\n"
-    assert not list(scratch.iterdir())
+    assert errors.splitlines()[-1] == "interrupted"  # Spark logs that it starts
+    assert errors == "interrupted\n" or "local" not in how
+    assert not list(scratch.glob("emberlog-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("evaluator", ["sql", "kernel"])
+def test_a_time_limit_on_spark_has_its_exit_code(evaluator: str, tmp_path: Path) -> None:
+    program = tmp_path / "endless.dl"
+    program.write_text("a(0). a(X+1) <- a(X).")
+    command = [sys.executable, "-m", "emberlog", "run", str(program), "--placement", "spark", "--evaluator", evaluator]
+    limits = ["--seconds", "12", "--rounds", "1000000000"]
+    done = subprocess.run([*command, *limits], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 3
+    assert "error[E0700]: stopped at the limit of 12 seconds while computing a" in done.stderr
 
 
 class Starting:

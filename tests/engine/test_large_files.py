@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import emberlog
-from emberlog.executors import local
+from emberlog.executors import base
 
 
 def test_many_rows_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def test_many_rows_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.
     """
     files = []
     for most in (10**9, 10):
-        monkeypatch.setattr(local, "SORTED_ROWS", most)
+        monkeypatch.setattr(base, "SORTED_ROWS", most)
         with emberlog.Engine(executor="local", workers=2) as engine:
             engine.register("arc", [(x, f"n{x + 1}") for x in range(80)])
             engine.register("next", [(f"n{x}", x) for x in range(80)])

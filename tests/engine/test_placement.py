@@ -77,7 +77,7 @@ def test_what_outgrows_the_driver_is_still_held_to_limits(on_spark: Place, monke
     with pytest.raises(emberlog.LimitError, match="limit of 4 rows"):
         engine.run(TC, limits={"rows": 4})
     assert len(engine.run(TC, limits={"rows": 6})["tc"]) == 6
-    assert where(engine.run(TC, placement="local")) == [("driver (duckdb)", "placement was forced")]
+    assert where(engine.run(TC, placement="local")) == [("driver (columns)", "placement was forced")]
 
 
 def test_strata_that_are_not_recursive_cost_no_job(on_spark: Place, spark: Any) -> None:

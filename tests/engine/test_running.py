@@ -170,7 +170,7 @@ def test_naive_allows_what_deltas_may_not(engine: emberlog.Engine) -> None:
 def test_figures_of_a_run(engine: emberlog.Engine) -> None:
     engine.register("arc", ARC)
     (stats,) = engine.run(TC).stats
-    assert (stats.predicates, stats.placement, stats.rounds, stats.facts) == (("tc",), "duckdb", 3, 3)
+    assert (stats.predicates, stats.placement, stats.rounds, stats.facts) == (("tc",), "columns", 3, 3)
     assert stats.deltas == [2, 1, 0]
     assert stats.stopped == "fixpoint"
     assert stats.seconds > 0

@@ -146,7 +146,7 @@ WRONG: list[tuple[object, type[emberlog.EmberlogError], str]] = [
     (None, emberlog.UsageError, "NoneType"),
     ({"a": [1]}, emberlog.UsageError, "a value of type dict"),
     ("nowhere.csv", emberlog.DataError, "nowhere.csv does not exist"),
-    ("nowhere", emberlog.UsageError, "cannot tell the format"),
+    ("nowhere", emberlog.DataError, "nowhere does not exist"),
     ([(1, 2), (1,)], emberlog.DataError, "row 2 has 1 value, row 1 has 2"),
     ([(1,), ("a",)], emberlog.DataError, "row 2, column c0"),
     ([(object(),)], emberlog.DataError, "no column holds that"),
@@ -225,4 +225,4 @@ def test_a_source_that_is_not_small_stays_on_spark(spark: Any, monkeypatch: pyte
         result = engine.run("p(X) <- s(X). q(X) <- t(X).")
         assert (sorted(result["p"].rows()), result["q"].rows()) == ([(0,), (1,), (2,)], [(1,)])
         where = {entry.predicates: (entry.placement, entry.why) for entry in result.stats}
-        assert where == {("p",): ("spark", "s is not small"), ("q",): ("driver (duckdb)", "its inputs have 1 row")}
+        assert where == {("p",): ("spark", "s has 3 rows"), ("q",): ("driver (duckdb)", "its inputs have 1 row")}

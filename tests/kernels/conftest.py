@@ -23,6 +23,7 @@ BOTH = {
     "test_runtime.py",
     "test_sorting.py",
     "test_waiting.py",
+    "test_wide.py",
 }
 COMPILED = {
     "test_what_leaves_64_bits_is_an_error_as_in_sql",

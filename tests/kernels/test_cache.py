@@ -73,7 +73,7 @@ def test_a_second_process_compiles_nothing(filled: tuple[Path, list[dict[str, An
     assert finished(start(filled[0]))["started"] == 0
 
 
-@pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"no cache at all"), (".py", b"def run(")])
+@pytest.mark.parametrize(("suffix", "damage"), [(".nbi", b""), (".nbc", b"no cache at all")])
 def test_a_damaged_file_is_made_anew(filled: tuple[Path, list[dict[str, Any]]], suffix: str, damage: bytes) -> None:
     folder = Path(filled[1][0]["folder"])
     damaged = [path for path in folder.rglob(f"*{suffix}") if path.name.startswith("k")]

@@ -44,6 +44,7 @@ FILES = [
     "test_runtime.py",
     "test_sorting.py",
     "test_waiting.py",
+    "test_wide.py",
 ]
 
 

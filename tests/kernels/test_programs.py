@@ -141,6 +141,24 @@ SHAPES: dict[str, tuple[str, dict[str, Rows], str, Rows]] = {
         "p",
         [(1, 1, 1, 0), (1, 1, 1, 1), (2, 2, 2, 0), (2, 2, 2, 2)],
     ),
+    "two pivots that a rule wants to be equal": (
+        "p(S,T,U) <- e(S,T,U). p(S,S,U) <- p(S,S,Z), f(Z,U).",
+        {"e": [(1, 2, 3), (1, 1, 4), (2, 2, 2)], "f": [(3, 7), (4, 8)]},
+        "p",
+        [(1, 1, 4), (1, 1, 8), (1, 2, 3), (2, 2, 2)],
+    ),
+    "two pivots that a rule of a ring wants to be equal": (
+        "p(S,T,U) <- e(S,T,U). q(S,S,U) <- p(S,S,Z), f(Z,U). p(S,T,U) <- q(T,S,U).",
+        {"e": [(1, 2, 3), (1, 1, 4), (2, 2, 2)], "f": [(3, 7), (4, 8)]},
+        "p",
+        [(1, 1, 4), (1, 1, 8), (1, 2, 3), (2, 2, 2)],
+    ),
+    "a minimum with two pivots that a rule wants to be equal": (
+        "p(S,T,min<U>) <- e(S,T,U). p(S,S,min<U>) <- p(S,S,Z), f(W), U = min(Z, W).",
+        {"e": [(1, 2, 3), (1, 1, 4), (2, 2, 2)], "f": [(2,)]},
+        "p",
+        [(1, 1, 2), (1, 2, 3), (2, 2, 2)],
+    ),
     "constants of several types beside repeated variables": (
         'p(S,X) <- e(S,X). p(S,Y) <- p("a",X), p(S,3), e(S,Y), e(_,X).',
         {"e": [("a", 1), ("a", 3), ("b", 3), ("b", 9), ("c", 4)]},

@@ -2,8 +2,9 @@
 
 Nothing here knows how the product analyses, plans or runs a program; what both share is the tree. `evaluate` goes
 
-    normal (rules with one head and one conjunction) -> kinds (where integers become floats) -> fixpoint (components,
-    rounds; iteration for indexed ones) -> bodies (bindings) -> heads (rows, with aggregates)
+    booleans (what `True` means) -> normal (rules with one head and one conjunction) -> kinds (where integers become
+    floats) -> fixpoint (components, rounds; iteration for indexed ones) -> bodies (bindings) -> heads (rows, with
+    aggregates)
 
 and `values` has the functions. The order of goals, rules and rows has no influence on the answer.
 """
@@ -12,5 +13,6 @@ from __future__ import annotations
 
 from naive.fixpoint import LimitReached, evaluate
 from naive.heads import EvaluationError
+from naive.normal import InvalidProgram
 
-__all__ = ["EvaluationError", "LimitReached", "evaluate"]
+__all__ = ["EvaluationError", "InvalidProgram", "LimitReached", "evaluate"]

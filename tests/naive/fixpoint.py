@@ -9,13 +9,14 @@ from typing import Any
 
 from emberlog.syntax import nodes
 from naive.bodies import EMPTY, Binding, Relation, value_of
+from naive.booleans import read_booleans
 from naive.heads import EvaluationError, head_cells, rows_of, shape_of
 from naive.iteration import Iteration, find_iteration, index_is_read, index_of
 from naive.kinds import PLAIN, Columns, enter, infer
-from naive.normal import Rule, normalize, predicates
-from naive.values import Row, Undefined, Value, compare
+from naive.normal import InvalidProgram, Rule, normalize, predicates
+from naive.values import Row, Undefined, compare
 
-NO_PARAMS: Mapping[str, Value] = {}
+NO_PARAMS: Mapping[str, Any] = {}
 State = Mapping[str, Relation]
 
 
@@ -26,19 +27,23 @@ class LimitReached(Exception):
 def evaluate(
     program: nodes.Program,
     facts: Mapping[str, Iterable[Row]],
-    params: Mapping[str, Value] = NO_PARAMS,
+    params: Mapping[str, Any] = NO_PARAMS,
     *,
     floats: Collection[tuple[str, int]] | None = None,
     rounds: int = 1000,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, set[Row]]:
     """Every predicate's rows. `floats` are columns (predicate, position) that hold floats though no fact shows it.
+    With `wanted` only what these predicates need is evaluated; the others have no rows.
 
-    Raises `EvaluationError` where a rule has no value, `LimitReached` after `rounds` rounds, `ValueError` for a program
-    that is not valid (not stratified, not safe).
+    Raises `EvaluationError` where a rule has no value, `LimitReached` after `rounds` rounds, `InvalidProgram` for one
+    that is not stratified or not safe.
     """
-    normal = normalize(program, params)
     given = {name: {tuple(row) for row in rows} for name, rows in facts.items()}
-    components = list(in_order(normal.rules))
+    given |= {f"${name}": {(value,) for value in values} for name, values in params.items() if isinstance(values, list)}
+    program = read_booleans(program, given)
+    normal = normalize(program, params)
+    components = [part for part in in_order(normal.rules) if wanted is None or part & needed(wanted, normal.rules)]
     columns = infer(program, normal.rules, given, floats or ())
     solver = Solver(given_rows(given, columns), columns, normal.untils, rounds)
     relations: dict[str, Relation] = {name: Relation(rows) for name, rows in solver.given.items()}
@@ -56,6 +61,14 @@ def evaluate(
         name: {row[1:] if name in without else row for row in relations.get(name, EMPTY).rows}
         for name in names_of(program, normal.rules) | set(given)
     }
+
+
+def needed(wanted: Collection[str], rules: Iterable[Rule]) -> set[str]:
+    """The predicates with rules that the wanted ones read, directly or through others, and these."""
+    reads: dict[str, set[str]] = {}
+    for rule in rules:
+        reads.setdefault(rule.head.predicate, set()).update(rule.reads)
+    return set(wanted).union(*(reachable(name, reads) for name in wanted))
 
 
 def names_of(program: nodes.Program, rules: Iterable[Rule]) -> set[str]:
@@ -83,7 +96,7 @@ def in_order(rules: Sequence[Rule]) -> Iterator[frozenset[str]]:
     for rule in rules:
         for name, positive in predicates(rule.body):
             if not positive and rule.head.predicate in reaches.get(name, ()):
-                raise ValueError(f"not stratified: {rule.text}")
+                raise InvalidProgram(f"not stratified: {rule.text}")
     done: set[str] = set()
     while waiting:
         chosen = next(c for c in waiting if all(reads[name] <= done | c for name in c))
@@ -95,7 +108,7 @@ def in_order(rules: Sequence[Rule]) -> Iterator[frozenset[str]]:
 def reachable(start: str, reads: Mapping[str, set[str]]) -> set[str]:
     found, stack = set[str](), [start]
     while stack:
-        new = reads[stack.pop()] - found
+        new = reads.get(stack.pop(), set()) - found
         found |= new
         stack += new
     return found

@@ -7,7 +7,6 @@ ordered "" < "unsigned" < "float"; where several meet, the greatest wins. Everyt
 
 from __future__ import annotations
 
-import math
 import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +15,7 @@ from datetime import date
 
 from emberlog.syntax import nodes
 from naive.normal import Body, Computed, Gather, Rule, Spread, mentions
-from naive.values import Row, Undefined, Unsigned, Value, moment, to_float, to_unsigned
+from naive.values import Row, Undefined, Unsigned, Value, canonical, moment, to_float, to_unsigned
 
 ORDER = ("", "unsigned", "float")
 FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "to_float", "avg"})
@@ -55,9 +54,9 @@ def most(kinds: Iterable[str]) -> str:
 
 
 def convert(value: Value, kind: str) -> Value:
-    """An integer as a value of `kind`; other values as they are, with the one NaN for every NaN."""
+    """An integer as a value of `kind`; other values as they are, floats in their one form."""
     if isinstance(value, float):
-        return math.nan if math.isnan(value) else value
+        return canonical(value)
     if isinstance(value, int) and not isinstance(value, bool):
         if kind == "float":
             return to_float(value)
@@ -135,17 +134,22 @@ def widen(columns: dict[tuple[str, int], Column], place: tuple[str, int], kind: 
 
 
 def variable_kinds(body: Body, columns: Columns, outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The kinds of the variables of a body; `outer` are those of the body around it."""
+    """The kinds of the variables of a body; `outer` are those of the body around it.
+
+    A variable of an atom is what the atom's column is; only the others are what they are equated with.
+    """
     kinds = dict(outer or {})
+    matched = {name for literal in body if isinstance(literal, nodes.Atom) for name in mentions(literal)}
     # A variable that only two aggregates of the body mention is two variables, and none of the body.
     inside = Counter(name for literal in body if isinstance(literal, Gather) for name in literal.mentioned)
     direct = {name for literal in body if not isinstance(literal, Gather) for name in mentions(literal)}
     before: dict[str, str] | None = None
     while kinds != before:
         before = dict(kinds)
-        for name, kind in (pair for literal in body for pair in evidence(literal, kinds, columns)):
-            if name in direct or inside[name] < 2:
-                kinds[name] = most((kinds.get(name, ""), kind))
+        for literal in body:
+            for name, kind in evidence(literal, kinds, columns):
+                if (name in direct or inside[name] < 2) and (name not in matched or isinstance(literal, nodes.Atom)):
+                    kinds[name] = most((kinds.get(name, ""), kind))
     return kinds
 
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from emberlog.syntax import nodes
-from naive.values import Value
+
+
+class InvalidProgram(ValueError):
+    """A program without a meaning: not stratified, or with a variable that nothing binds."""
 
 
 @dataclass(frozen=True)
 class Computed:
-    """The variable equals the term; false where the term has no value (an atom matches no row then)."""
+    """The variable equals the term: an argument of an atom, which is the same as an equation before it."""
 
     name: str
     term: nodes.Term
@@ -78,7 +81,7 @@ class NormalProgram:
     untils: Mapping[str, nodes.Until]  # the end of the recursion of a predicate, where its rules give one
 
 
-def normalize(program: nodes.Program, params: Mapping[str, Value]) -> NormalProgram:
+def normalize(program: nodes.Program, params: Mapping[str, Any]) -> NormalProgram:
     rewriter = Rewriter(program.bigdatalog, params)
     rules: list[Rule] = []
     untils: dict[str, nodes.Until] = {}
@@ -155,7 +158,7 @@ def predicates(body: Body, positive: bool = True) -> Iterator[tuple[str, bool]]:
 
 
 class Rewriter:
-    def __init__(self, bigdatalog: bool, params: Mapping[str, Value]) -> None:
+    def __init__(self, bigdatalog: bool, params: Mapping[str, Any]) -> None:
         self.bigdatalog = bigdatalog
         self.params = params
         self.fresh = (f"#{number}" for number in count(1))
@@ -250,9 +253,7 @@ class Rewriter:
             case nodes.Constant():
                 return term
             case nodes.Parameter(name):
-                given = self.params[name]
-                assert isinstance(given, bool | int | float | str)
-                return nodes.Constant(given)
+                return nodes.Constant(self.params[name])
             case nodes.Call("neg", (nodes.Constant(value),)) if isinstance(value, int | float):
                 return nodes.Constant(-value)
             case nodes.Call(function, arguments):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
+from itertools import count, takewhile
 from typing import Any, TypeAlias
 
 Value: TypeAlias = bool | int | float | str | date | Decimal
@@ -21,6 +22,7 @@ Row: TypeAlias = tuple[Value, ...]
 
 INT64 = (-(2**63), 2**63 - 1)
 UINT64 = (0, 2**64 - 1)
+LONGEST_RANGE = 100_000_000
 
 
 class Undefined(Exception):
@@ -33,6 +35,13 @@ class Unsigned(int):
 
 def is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
+
+
+def canonical(value: Value) -> Value:
+    """The value, with one object for every NaN and without a negative zero."""
+    if not isinstance(value, float):
+        return value
+    return math.nan if math.isnan(value) else value + 0.0
 
 
 def checked(value: int, like: Sequence[Value]) -> int:
@@ -60,9 +69,14 @@ def whole(*values: Value) -> bool:
 
 
 def compare(operation: str, left: Any, right: Any) -> bool:
-    """The comparison of two values. NaN is different from everything and neither less nor greater."""
+    """The comparison of two values. NaN is different from everything and neither less nor greater.
+
+    A number against a float, or a decimal against one of them, compares both as floats.
+    """
     if isinstance(left, date) or isinstance(right, date):
         left, right = moment(left), moment(right)
+    if {type(left), type(right)} & {float, Decimal} and type(left) is not type(right):
+        left, right = float(left), float(right)
     match operation:
         case "=":
             return bool(left == right)
@@ -190,16 +204,20 @@ def clip(value: Value, low: Value, high: Value) -> Value:
     return extremum(min, [extremum(max, [value, low]), high])
 
 
-def steps(start: Any, stop: Any, step: Any = None) -> Iterator[Value]:
+def steps(start: Any, stop: Any, step: Any = None) -> list[Value]:
     """The values of `range(start, stop, step)`."""
     if step is None:
-        step = 1 if start <= stop else -1
-    if step == 0:
-        raise Undefined("a range with step 0")
-    count = 0
-    while (value := start + count * step) < stop if step > 0 else (value := start + count * step) > stop:
-        yield checked(value, (start,)) if whole(value) else value
-        count += 1
+        step = 1 if start <= stop or isinstance(start, Unsigned) else -1
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+        raise Undefined("a range with step 0, or with a bound that is not finite")
+    if whole(start, stop, step):
+        if -((start - stop) // step) > LONGEST_RANGE:
+            raise Undefined(f"a range of more than {LONGEST_RANGE} values")
+        return [checked(value, (start,)) for value in range(start, stop, step)]
+    if (stop - start) / step > LONGEST_RANGE:
+        raise Undefined(f"a range of more than {LONGEST_RANGE} values")
+    values = map(lambda number: start + number * step, count())
+    return [canonical(v) for v in takewhile(lambda value: value < stop if step > 0 else value > stop, values)]
 
 
 # --- bits and truth --------------------------------------------------------------------------------------------------
@@ -263,7 +281,31 @@ def to_float(value: Any) -> Value:
 
 
 def matches(pattern: Any, text: Any) -> Value:
-    return re.fullmatch(pattern, text) is not None
+    return re.fullmatch(as_python(pattern), text) is not None
+
+
+WORD = "0-9A-Za-z_"
+SETS = {"d": "0-9", "w": WORD, "s": r" \t\n\r\f\v"}
+BORDER = f"(?:(?<=[{WORD}])(?![{WORD}])|(?<![{WORD}])(?=[{WORD}]))"
+NO_BORDER = f"(?:(?<=[{WORD}])(?=[{WORD}])|(?<![{WORD}])(?![{WORD}]))"
+
+
+def as_python(pattern: str) -> str:
+    """A pattern in Python's spelling: digits, words, blanks and borders are those of ASCII, the end is the end."""
+    pattern = re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda found: f"\\U{int(found[1], 16):08x}", pattern)
+    written, inside, lines = "", False, re.match(r"\(\?[is]*m", pattern) is not None
+    for piece in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if piece[0] == "\\" and piece[1] in SETS:
+            written += SETS[piece[1]] if inside else f"[{SETS[piece[1]]}]"
+        elif piece[0] == "\\" and piece[1].lower() in SETS and not inside:
+            written += f"[^{SETS[piece[1].lower()]}]"
+        elif not inside and piece in (r"\b", r"\B", r"\z", "$"):
+            end = "$" if piece == "$" and lines else r"\Z"
+            written += {r"\b": BORDER, r"\B": NO_BORDER}.get(piece, end)
+        else:
+            inside = piece == "[" or (inside and piece != "]")
+            written += piece
+    return written
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

@@ -61,7 +61,7 @@ def test_iterations_agree_on_thousands(case: Drawn) -> None:
 
 def judge(case: Drawn) -> None:
     try:
-        verdicts = check_aggregates(parse(Source("case.dl", case.text)), case.catalog)
+        verdicts = check_aggregates(parse(Source("case.dl", case.text)), case.catalog).verdicts
     except ProgramError:
         return  # a number that does not fit, or the like
     for verdict in verdicts:

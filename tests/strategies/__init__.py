@@ -7,23 +7,28 @@ A differential test is three lines:
         assert_agrees(case, on_duckdb)
 
 `terms` has values and expressions, `rules` bodies, `templates` aggregates inside recursion, `programs` puts them
-together, `cases` compares.
+together, `wide` draws what these leave out (with `universe` and `goals`), `cases` compares.
 """
 
 from __future__ import annotations
 
-from strategies.cases import Case, Run, assert_agrees, difference, reference, same_rows
+from strategies.cases import Case, Outcome, Run, assert_agrees, difference, expected, reference, same_rows
 from strategies.programs import aggregate_programs, arithmetic_programs, programs, recursive_programs
+from strategies.wide import broken_programs, wide_programs
 
 __all__ = [
     "Case",
+    "Outcome",
     "Run",
     "aggregate_programs",
     "arithmetic_programs",
     "assert_agrees",
+    "broken_programs",
     "difference",
+    "expected",
     "programs",
     "recursive_programs",
     "reference",
     "same_rows",
+    "wide_programs",
 ]

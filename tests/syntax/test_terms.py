@@ -54,7 +54,7 @@ def number(value: int | float) -> Constant:
         ("-9223372036854775808", number(-(2**63))),
         ("-1.5", number(-1.5)),
         ("- 3", number(-3)),
-        ("-0.0", number(-0.0)),
+        ("-0.0", number(0.0)),
         ("true", Constant(True)),
         ("false", Constant(False)),
         ("$ID", Parameter("ID")),

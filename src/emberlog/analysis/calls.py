@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from emberlog.analysis.functions import FUNCTIONS
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.diagnostics import Diagnostic, Label, did_you_mean
+from emberlog.patterns import BadPattern, read
 from emberlog.source import Span
 from emberlog.syntax.nodes import (
     Aggregate,
@@ -65,21 +65,15 @@ def _head(head: Atom) -> Iterator[Diagnostic]:
 
 
 def _pattern(call: Call) -> Iterator[Diagnostic]:
-    """A pattern written in the program must be a regular expression that all engines read alike."""
+    """A pattern that is written in the program must be one."""
     pattern = call.arguments[0]
     if not isinstance(pattern, Constant) or not isinstance(pattern.value, str):
         return
     try:
-        re.compile(pattern.value)
-    except re.error as error:
-        message = f"this is not a regular expression: {error.msg}"
+        read(pattern.value)
+    except BadPattern as error:
+        message = f"this is not a regular expression: {error}"
         yield Diagnostic("E0220", message, (Label(pattern.span),), "in a string a backslash is written \\\\")
-        return
-    if found := re.search(r"(?<!\\)(?:\\\\)*(\(\?(?:[=!>]|<[=!]|P=)|\\[1-9])", pattern.value):
-        message = f"`{found[1]}` in a pattern is not understood by every engine"
-        yield Diagnostic(
-            "E0220", message, (Label(pattern.span),), "patterns have no look-around and no back-references"
-        )
 
 
 def _aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:

@@ -1,9 +1,10 @@
 """From the syntax tree to the checked program, or to one error with every mistake.
 
-The passes, each in a module of its own: `parameters` and `calls` look at the text; `names` resolves predicates and
-types; `normalize` makes rules with one head and one conjunction; `strata` finds the recursive components; `iteration`
-takes iteration indexes out; `safety` orders bodies; `infer` and `elaborate` type them; `verdicts` judges aggregates
-inside recursion. A pass leaves out the rules in which an earlier one found a mistake, so that one mistake is told once.
+The passes, each in a module of its own: `booleans`, `parameters`, `calls` and `singles` look at the text; `names`
+resolves predicates and types; `normalize` makes rules with one head and one conjunction; `strata` finds the recursive
+components; `iteration` takes iteration indexes out; `safety` orders bodies; `infer` and `elaborate` type them;
+`verdicts` judges aggregates inside recursion. A pass leaves out the rules in which an earlier one found a mistake, so
+that one mistake is told once.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal as OneOf
 
-from emberlog.analysis.aggregates import aggregates_of
+from emberlog.analysis.aggregates import aggregates_of, agree_on_counted
+from emberlog.analysis.booleans import misread, read_booleans
 from emberlog.analysis.calls import check_calls
-from emberlog.analysis.draft import Draft, Fact
+from emberlog.analysis.definitions import define_first
+from emberlog.analysis.draft import Draft, End, Fact, without_copies
 from emberlog.analysis.elaborate import elaborate, elaborate_fact, elaborate_goal
 from emberlog.analysis.infer import Columns, infer
 from emberlog.analysis.iteration import check_ends, check_results, end_of, take_out_indexes
@@ -22,20 +25,22 @@ from emberlog.analysis.layout import Layout
 from emberlog.analysis.names import Catalog, resolve, step_index
 from emberlog.analysis.normalize import fold, normalize
 from emberlog.analysis.parameters import missing_parameters, substitute
-from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Signature, Verdict
+from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Signature
 from emberlog.analysis.safety import make_safe
+from emberlog.analysis.shallow import name_deep_terms
 from emberlog.analysis.signatures import make_signatures
+from emberlog.analysis.singles import single_variables
 from emberlog.analysis.strata import Part, check_strata, invents, parts
 from emberlog.analysis.verdicts import accumulates, examine
-from emberlog.diagnostics import Diagnostic, Label, ProgramError
+from emberlog.diagnostics import Diagnostic, Label, ProgramError, warning
 from emberlog.syntax.nodes import Directive, Goal, Program, Until
-from emberlog.types import Value
+from emberlog.types import Params, Value
 
 
 def check(
     program: Program,
     catalog: Catalog | None = None,
-    params: Mapping[str, Value] | None = None,
+    params: Params | None = None,
     *,
     naive: bool = False,
     require_sources: bool = True,
@@ -56,11 +61,11 @@ def check(
 def check_aggregates(
     program: Program,
     catalog: Catalog | None = None,
-    params: Mapping[str, Value] | None = None,
-) -> tuple[Verdict, ...]:
-    """The verdicts on all aggregates inside recursion, refuted ones too. Sources need not be registered."""
-    checked = _analyse(program, catalog or {}, params or {}, require_sources=False, naive=False)
-    return tuple(verdict for component in checked.components for verdict in component.verdicts)
+    params: Params | None = None,
+) -> CheckedProgram:
+    """The program with the verdicts on all aggregates inside recursion, refuted ones too. Sources need not be
+    registered."""
+    return _analyse(program, catalog or {}, params or {}, require_sources=False, naive=False)
 
 
 class _Mistakes:
@@ -79,8 +84,18 @@ class _Mistakes:
             self.add([diagnostic], [number])
 
 
-def _analyse(
-    written: Program, catalog: Catalog, params: Mapping[str, Value], require_sources: bool, naive: bool
+def _analyse(written: Program, catalog: Catalog, params: Params, require_sources: bool, naive: bool) -> CheckedProgram:
+    try:
+        return _analyse_spelled(read_booleans(written), catalog, params, require_sources, naive)
+    except ProgramError as error:
+        names = misread(written, error.diagnostics())
+        if not names:
+            raise
+    return _analyse_spelled(read_booleans(written, names), catalog, params, require_sources, naive)
+
+
+def _analyse_spelled(
+    written: Program, catalog: Catalog, params: Params, require_sources: bool, naive: bool
 ) -> CheckedProgram:
     mistakes = _Mistakes()
     program = substitute(written, params)
@@ -91,17 +106,18 @@ def _analyse(
     scope, found = resolve(program, catalog, require_sources)
     mistakes.add(found, scope.broken)
 
-    written_parts = parts(normal.drafts)
+    drafts = without_copies(normal.drafts)
+    written_parts = parts(drafts)
     mistakes.add(check_strata(written_parts))
     mistakes.add(check_ends(written_parts, normal.ends))
     sound_facts = [fact for fact in normal.facts if fact.item not in mistakes.broken]
-    sound_parts = parts(draft for draft in normal.drafts if draft.item not in mistakes.broken)
+    sound_parts = parts(draft for draft in drafts if draft.item not in mistakes.broken)
     iterated = take_out_indexes(sound_parts, sound_facts, normal.ends, scope.predicates)
     aggregates, found = aggregates_of(iterated.drafts)
     mistakes.add([*iterated.found, *found])
 
     # A broken rule that counts rounds would only be told that its index is not bound.
-    broken = (d for d in normal.drafts if d.item in mistakes.broken and step_index(d.arguments) is None)
+    broken = (d for d in drafts if d.item in mistakes.broken and step_index(d.arguments) is None)
     mistakes.add(mistake for draft in broken for mistake in make_safe(draft)[1])
     safe = [make_safe(draft) for draft in iterated.drafts]
     mistakes.add(mistake for _, unsafe in safe for mistake in unsafe)
@@ -118,18 +134,15 @@ def _analyse(
 
     signatures = make_signatures(scope, columns, layout, whole, aggregates)
     ends = [end for end in normal.ends if end.predicate in iterated.indexed]
-    idle = [
-        f"the termination clause of `{end.predicate}` has no effect: without an iteration index a recursion goes on to "
-        "its fixpoint"
-        for end in normal.ends
-        if end not in ends
-    ]
+    idle = [_idle(end) for end in normal.ends if end not in ends]
     components = tuple(
         _component(part, rules, signatures, rows, end_of(part.predicates, ends), iterated.indexed, naive)
         for part in whole_parts
     )
     directives = tuple(item for item in program.items if isinstance(item, Directive))
-    return CheckedProgram(signatures, rows, components, directives, goals, (*scope.warnings, *idle))
+    return CheckedProgram(
+        signatures, rows, components, directives, goals, _in_order([*scope.warnings, *idle, *single_variables(written)])
+    )
 
 
 def _elaborated(
@@ -141,8 +154,11 @@ def _elaborated(
     goals: list[Goal] = []
     found: list[Diagnostic] = []
     for draft in drafts:
-        rules[draft.id], mistakes = elaborate(draft, columns)
+        rule, mistakes = elaborate(draft, columns)
+        rules[draft.id] = rule if mistakes else name_deep_terms(define_first(rule))
         found += mistakes
+    if not found:
+        rules, found = agree_on_counted(rules)
     for fact in facts:
         values, mistakes = elaborate_fact(fact, columns)
         rows.setdefault(fact.predicate, {})[values] = None
@@ -214,7 +230,15 @@ def _refused(component: Component) -> Iterable[Diagnostic]:
         yield Diagnostic("E0505" if refuted else "E0506", message, (Label(verdict.span),), help)
 
 
-def _in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Each mistake once, in the order of the text."""
+def _idle(end: End) -> Diagnostic:
+    message = (
+        f"the termination clause of `{end.predicate}` has no effect: without an iteration index a recursion goes on to "
+        "its fixpoint"
+    )
+    return warning("W0204", message, [Label(end.until.span)])
+
+
+def _in_order(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Each diagnostic once, in the order of the text."""
     unique = dict.fromkeys(found)
-    return sorted(unique, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else -1)
+    return tuple(sorted(unique, key=lambda diagnostic: diagnostic.span.start if diagnostic.span else -1))

@@ -1,4 +1,4 @@
-"""Every code that a mistake found by the analysis can have. `docs/errors.md` explains them at length."""
+"""Every code that a mistake found by the analysis can have, and those of warnings: `docs/errors.md` explains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODES = {
     "E0207": "a directive or goal names an unknown relation",
     "E0208": "no source for a base relation",
     "E0209": "an input without declared columns",
-    "E0210": "missing parameter",
+    "E0210": "a parameter without a value that can stand there",
     "E0211": "an aggregate where none may stand",
     "E0212": "different aggregates in one column",
     "E0213": "topk or limit without a positive whole number",
@@ -23,7 +23,7 @@ CODES = {
     "E0217": "sort, limit or until in the wrong place",
     "E0218": "a body with too many alternatives",
     "E0219": "a qualifier that would change the answer",
-    "E0220": "a pattern that is not a regular expression on both engines",
+    "E0220": "a pattern that is not a regular expression, or has what engines read differently",
     "E0221": "a condition on a column that is not a loaded number",
     # strata
     "E0301": "negation through recursion",
@@ -46,4 +46,13 @@ CODES = {
     # verdicts
     "E0505": "an aggregate that is wrong inside recursion",
     "E0506": "an aggregate that is not known to be right inside recursion",
+}
+
+WARNINGS = {
+    "W0201": "a variable that stands once in its rule",
+    "W0202": "a relation without rules, facts or source",
+    "W0203": "rules for a relation that has a registered source",
+    "W0204": "a termination clause without effect",
+    "W0600": "a folder for compiled loops that cannot be used, or is not to be trusted",
+    "W0800": "rows dropped or collapsed, a file that may be read in another way than was meant, or an empty recursion",
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal, localcontext
 
 from emberlog.diagnostics import Diagnostic, Label
 from emberlog.syntax.nodes import Constant
 from emberlog.types import Type, integer_range
+
+MAX_DIGITS = 38  # of a decimal
 
 
 def as_constant(constant: Constant, want: Type) -> Constant | Diagnostic | None:
@@ -32,9 +35,9 @@ def as_constant(constant: Constant, want: Type) -> Constant | Diagnostic | None:
         case "bool":
             return constant if isinstance(value, bool) else None
         case "date" | "timestamp":
-            return _moment(constant, value, want) if isinstance(value, str) else None
+            return _moment(constant, value, want) if isinstance(value, str) and constant.kind != "decimal" else None
         case "decimal":
-            return None
+            return _decimal(constant, want) if constant.kind == "decimal" else None
 
 
 def _whole(constant: Constant, value: int, want: Type) -> Constant | Diagnostic:
@@ -44,6 +47,33 @@ def _whole(constant: Constant, value: int, want: Type) -> Constant | Diagnostic:
         return Diagnostic("E0504", message, (Label(constant.span, f"{want} is {low} to {high}"),))
     kind = "unsigned" if want.kind == "unsigned" else ""
     return constant if constant.kind == kind else replace(constant, kind=kind)
+
+
+def decimal_constant(value: Decimal) -> Constant | None:
+    """The constant for a decimal number; None for what is none, or has more than 38 digits."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent < -MAX_DIGITS or value.adjusted() >= MAX_DIGITS:
+        return None
+    with localcontext(prec=2 * MAX_DIGITS):
+        constant = Constant(f"{value if exponent <= 0 else value.quantize(Decimal(1)):f}", "decimal")
+    return constant if decimal_type(constant).precision <= MAX_DIGITS else None
+
+
+def decimal_type(constant: Constant) -> Type:
+    """The narrowest type of a decimal constant."""
+    _, digits, exponent = Decimal(str(constant.value)).as_tuple()
+    assert isinstance(exponent, int) and exponent <= 0
+    return Type("decimal", precision=max(len(digits), 1 - exponent), scale=-exponent)
+
+
+def _decimal(constant: Constant, want: Type) -> Constant | Diagnostic:
+    """The constant with as many digits after the point as `want` has."""
+    own = decimal_type(constant)
+    if own.scale > want.scale or own.precision - own.scale > want.precision - want.scale:
+        message = f"{constant.value} does not fit the type {want}"
+        return Diagnostic("E0504", message, (Label(constant.span, f"a {own}"),))
+    with localcontext(prec=MAX_DIGITS):
+        return replace(constant, value=f"{Decimal(str(constant.value)).quantize(Decimal(1).scaleb(-want.scale)):f}")
 
 
 def _moment(constant: Constant, text: str, want: Type) -> Constant | Diagnostic:

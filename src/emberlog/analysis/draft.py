@@ -36,6 +36,24 @@ class Draft:
         return tuple((i, arg) for i, arg in enumerate(self.arguments) if isinstance(arg, Aggregate))
 
 
+# Aggregates to which a contribution that comes twice is as good as one that comes once.
+_IDEMPOTENT = frozenset({"min", "max", "countd", "topk"})
+
+
+def without_copies(drafts: Iterable[Draft]) -> list[Draft]:
+    """The rules without those that are written again word for word: a relation is a set.
+
+    Copies stay where a sum, count or average is fed by the rules of a predicate: each rule contributes there.
+    """
+    rules = list(drafts)
+    counting = {rule.predicate for rule in rules if any(one.function not in _IDEMPOTENT for _, one in rule.aggregates)}
+    kept: dict[object, Draft] = {}
+    for rule in rules:
+        written = (rule.predicate, rule.arguments, rule.body, rule.order, rule.limit, rule.start)
+        kept.setdefault(rule.id if rule.predicate in counting else written, rule)
+    return list(kept.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A rule without a body whose arguments are all constants."""

@@ -224,8 +224,8 @@ class _Elaborator:
                 return term if given != LITERAL else self._convert((term, given), NUMBER)
             case "avg":
                 return self._floated((term, given))
-            case "sum" if given is not None and given.kind == "decimal" and (want is None or want.kind == "decimal"):
-                return term
+            case "sum" if given is not None and given.kind == "decimal" and (want is None or want.scale >= given.scale):
+                return term  # how many digits its sum has is seen when it is there
             case _:
                 return self._convert((term, given), want)
 
@@ -268,7 +268,11 @@ class _Elaborator:
     def _condition(self, condition: Comparison | Test) -> Comparison | Test:
         if isinstance(condition, Comparison):
             return self._comparison(condition)
-        return replace(condition, call=self._call(condition.call)[0])
+        call, _ = self._call(condition.call)
+        if call.function == "match" and not isinstance(call.arguments[0], Constant):
+            # A pattern from the facts may be none: a comparison has no value then.
+            return Comparison("=", call, Constant(True), span=condition.span)
+        return replace(condition, call=call)
 
     def _comparison(self, condition: Comparison) -> Comparison:
         left, right = self._term(condition.left), self._term(condition.right)
@@ -380,12 +384,17 @@ class _Elaborator:
             inner = want if want.is_integer else NUMBER
             term = replace(term, arguments=tuple(self._convert((part, LITERAL), inner) for part in term.arguments))
             given = inner
-        if given.kind == want.kind:
+        if given.kind == want.kind and not _loses(given, want):
             return term
         if want.kind == "float" and given.is_integer:
             return Call("to_float", (term,), span=term.span)
         self.found.append(conflict(term.span, given, want, place))
         return term
+
+
+def _loses(given: Type, want: Type) -> bool:
+    """Are there decimals of the one type that the other does not hold?"""
+    return given.kind == "decimal" and given.with_room_for(want) != want
 
 
 def _to_numbers(given: Type) -> str | None:

@@ -6,11 +6,12 @@ puts them where a value enters a column of a sized type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
+from emberlog.analysis.constants import decimal_type
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Collect, Constant, Parameter, Term, Variable
 from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
 
@@ -64,8 +65,12 @@ _BINARY = Function(2, 2, Family.NUMERIC)
 _REAL = Function(1, 1, (FLOAT,), FLOAT)
 _BITS = Function(2, 2, Family.INTEGER)
 
-# The step of a range that gives none: 1, or -1 where it goes down. No program can call it.
+# Functions that no program can call. The step of a range that gives none: 1, or -1 where it goes down.
 DEFAULT_STEP = "#step"
+# 1 if one of the arguments has no value, else 0; and the first argument, but no value if the second one is not 0.
+MISSING, UNLESS = "#missing", "#unless"
+# A decimal with 38 digits, as many of them behind the point as the second argument, a constant, says.
+DIGITS = "#digits"
 
 FUNCTIONS: Mapping[str, Function] = {
     **dict.fromkeys(("+", "-", "*", "/", "%", "^", "pow"), _BINARY),
@@ -84,6 +89,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_unsigned": Function(1, 1, Family.ANY, UNSIGNED),
     "range": Function(2, 3, Family.NUMERIC),
     DEFAULT_STEP: Function(2, 2, Family.NUMERIC),
+    MISSING: Function(1, None, Family.ANY, NUMBER),
+    UNLESS: Function(2, 2, Family.ANY),
+    DIGITS: Function(2, 2, Family.ANY),
     **dict.fromkeys(("band", "bor", "bxor", "bshl", "bshr"), _BITS),
     "bnot": Function(1, 1, Family.INTEGER),
     **dict.fromkeys(("land", "lor"), Function(2, 2, Family.LOGICAL)),
@@ -107,6 +115,8 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
             return types[name]
         case Constant():
             return constant_type(term)
+        case Call("#digits", (_, Constant(int() as scale))):
+            return Type("decimal", precision=38, scale=scale)
         case Call(function, arguments):
             if function in NARROWING:
                 return NARROWING[function]
@@ -130,6 +140,8 @@ def constant_type(constant: Constant) -> Type:
             return UNSIGNED if constant.kind == "unsigned" else NUMBER
         case float():
             return FLOAT
+        case str() if constant.kind == "decimal":
+            return decimal_type(constant)
         case str():
             return {"date": DATE, "timestamp": TIMESTAMP}.get(constant.kind, SYMBOL)
         case _:
@@ -155,6 +167,8 @@ def fallible(term: Term, types: Mapping[str, Type]) -> bool:
         case Call(function, arguments):
             if any(fallible(argument, types) for argument in arguments):
                 return True
+            if function == "match":
+                return not isinstance(arguments[0], Constant)  # a pattern from the facts may be none
             return _fails(function, type_of(arguments[0], types))
         case Aggregate(_, arguments):
             return any(fallible(argument, types) for argument in arguments)
@@ -162,9 +176,22 @@ def fallible(term: Term, types: Mapping[str, Type]) -> bool:
             return False
 
 
+def may_lack(term: Term, types: Mapping[str, Type], unsure: Collection[str]) -> bool:
+    """True if a term may have no value where the columns `unsure` may have none."""
+    match term:
+        case Variable(name):
+            return name in unsure
+        case Call(function, arguments):
+            if function == MISSING:
+                return False
+            return fallible(term, types) or any(may_lack(argument, types, unsure) for argument in arguments)
+        case _:
+            return False
+
+
 def _fails(function: str, operand: Type) -> bool:
     """Can `function` fail on operands of this type?"""
-    if function in ("/", "%", "^", "log", "sqrt"):
+    if function in ("/", "%", "^", "log", "sqrt", UNLESS):
         return True
     if function in _CHECKED_ON_INTEGERS:
         return operand.is_integer

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from emberlog.analysis.constants import decimal_type
 from emberlog.analysis.draft import Draft, Fact
 from emberlog.analysis.functions import FUNCTIONS, NARROWING, aggregate_type
 from emberlog.analysis.layout import Layout
@@ -40,7 +41,7 @@ def fit(left: Guess, right: Guess) -> Guess:
         return left or right
     if left.kind == right.kind:
         if left.kind == "decimal":
-            return _decimal(left, right)
+            return left.with_room_for(right)
         return LITERAL if left == right == LITERAL else left.wide
     kinds = {left.kind, right.kind}
     if "float" in kinds and kinds <= {"float", "number", "unsigned"}:
@@ -48,12 +49,6 @@ def fit(left: Guess, right: Guess) -> Guess:
     if LITERAL in (left, right) and "unsigned" in kinds:
         return UNSIGNED
     return None
-
-
-def _decimal(left: Type, right: Type) -> Type:
-    scale = max(left.scale, right.scale)
-    whole = max(left.precision - left.scale, right.precision - right.scale)
-    return Type("decimal", precision=min(38, whole + scale), scale=scale)
 
 
 def literal_type(constant: Constant) -> Type:
@@ -65,6 +60,8 @@ def literal_type(constant: Constant) -> Type:
             return UNSIGNED if constant.kind == "unsigned" else LITERAL
         case float():
             return FLOAT
+        case _ if constant.kind == "decimal":
+            return decimal_type(constant)
         case _:
             return {"date": DATE, "timestamp": TIMESTAMP}.get(constant.kind, SYMBOL)
 

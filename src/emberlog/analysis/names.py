@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from emberlog.analysis.columns import unread_columns
 from emberlog.analysis.program import Bound
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.analysis.typenames import TypeNames
-from emberlog.diagnostics import Diagnostic, Label, did_you_mean
+from emberlog.diagnostics import Diagnostic, Label, did_you_mean, warning
 from emberlog.source import NOWHERE, Span
 from emberlog.syntax.nodes import (
     Atom,
@@ -56,7 +57,7 @@ class Scope:
 
     predicates: Mapping[str, Predicate]
     broken: frozenset[int]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 @dataclass
@@ -88,9 +89,10 @@ class _Resolver:
         self.catalog = catalog
         self.require_sources = require_sources
         self.found: list[Diagnostic] = []
-        self.warnings: list[str] = []
+        self.warnings: list[Diagnostic] = []
         self.broken: set[int] = set()
         self.mentions = _mentions(program)
+        self.unread = unread_columns(program)
         self.declarations = self._declarations()
         self.directives = [item for item in program.items if isinstance(item, Directive)]
         self.goals = [item for item in program.items if isinstance(item, Goal)]
@@ -202,7 +204,8 @@ class _Resolver:
         return counts and len(atom.arguments) == predicate.arity - 1 and not any(atom is head for head in heads)
 
     def _check_registered(self, predicate: Predicate) -> None:
-        """The declaration of a registered relation must fit the source."""
+        """The declaration of a registered relation must fit the source, but for the types of columns that are not
+        read."""
         columns = self.catalog.get(predicate.name)
         if columns is None or not predicate.declared:
             return
@@ -211,8 +214,14 @@ class _Resolver:
             help = f"the source has {', '.join(f'{column.name}: {column.type}' for column in columns)}"
             self.found.append(Diagnostic("E0202", message, (Label(predicate.span),), help))
             return
-        for column, type, span in zip(columns, predicate.types, predicate.places, strict=True):
-            if type is None or column.type.kind == type.kind or (column.type.kind, type.kind) == ("number", "float"):
+        unread = self.unread.get(predicate.name, frozenset())
+        for i, (column, type, span) in enumerate(zip(columns, predicate.types, predicate.places, strict=True)):
+            if (
+                i in unread
+                or type is None
+                or column.type.kind == type.kind
+                or (column.type.kind, type.kind) == ("number", "float")
+            ):
                 continue
             message = f"the source of `{predicate.name}` has another type in this column"
             label = Label(span, f"declared {type}, but the source has {column.type}")
@@ -240,14 +249,15 @@ class _Resolver:
     def _check_source(self, name: str) -> None:
         uses = self.mentions.bodies.get(name, [])
         wanted = bool(uses) or any(goal.atom.predicate == name for goal in self.goals)
-        if self.catalog.get(name) is not None or name in self.mentions.heads:
-            return
+        if self.catalog.get(name) is not None or name in self.mentions.heads or name.startswith("$"):
+            return  # what is wrong with a parameter is told with the others
         declaration = self.declarations.get(name)
         if name in self.inputs or name in self.catalog:
             self._check_input(name)
         elif declaration is not None and not declaration.base:
             if wanted or any(d.relation == name for d in self.directives):
-                self.warnings.append(f"`{name}` has no rules, facts or source: it is empty")
+                message = f"`{name}` has no rules, facts or source: it is empty"
+                self.warnings.append(warning("W0202", message, [Label(declaration.span)]))
         elif self.require_sources and wanted:
             self._missing(name, [atom.span for atom in uses], declaration)
 

@@ -43,6 +43,7 @@ from emberlog.syntax.nodes import (
     Until,
     Variable,
 )
+from emberlog.types import without_sign
 
 MOST_DISJUNCTS = 1000
 # The opposite of `<` is `>=` only where there is no NaN: types decide, so until then it is `not <`.
@@ -130,7 +131,7 @@ def fold(term: Term) -> Term:
     """A negated number as a constant; any other term as it is."""
     match term:
         case Call("neg", (Constant(value) as inner,)) if not isinstance(value, bool | str):
-            return Constant(-value, inner.kind, span=term.span)
+            return Constant(without_sign(-value), inner.kind, span=term.span)
         case _:
             return term
 

@@ -6,11 +6,12 @@ is used, every implicit conversion written out as a call. A rule keeps the span 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import TypeAlias, assert_never
 
+from emberlog.diagnostics import Diagnostic
 from emberlog.source import NOWHERE, Span
 from emberlog.syntax.nodes import Aggregate, Comparison, Directive, Goal, Term, Test, Until
 from emberlog.types import Column, Type, Value
@@ -139,12 +140,21 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read of a source: of all its columns, `whole`, those at `positions`."""
+
+    whole: tuple[Column, ...]
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """A predicate: its columns, and the aggregate that each aggregated column carries (canonical names).
 
     `external` says that rows come from a registered source or an `.input`, whatever rules add to them. `domains` are
     the declared conditions on columns (`w: float where w >= 0`), checked when the rows are loaded, and that a count
-    that only rules derive is at least 1.
+    that only rules derive is at least 1. `reading` is set where the source has columns that the program does not use:
+    `columns` are the others then.
     """
 
     name: str
@@ -154,6 +164,14 @@ class Signature:
     declared: bool
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     domains: Mapping[int, tuple[Bound, ...]] = field(default_factory=dict)
+    reading: Reading | None = None
+
+    def row(self, values: Sequence[object]) -> tuple[object, ...]:
+        """A row with None where its column is not read."""
+        if self.reading is None:
+            return tuple(values)
+        known = dict(zip(self.reading.positions, values, strict=True))
+        return tuple(known.get(i) for i in range(len(self.reading.whole)))
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -234,4 +252,9 @@ class CheckedProgram:
     components: tuple[Component, ...]
     directives: tuple[Directive, ...]
     goals: tuple[Goal, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts on all aggregates inside recursion."""
+        return tuple(verdict for component in self.components for verdict in component.verdicts)

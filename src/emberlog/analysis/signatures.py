@@ -24,14 +24,14 @@ def make_signatures(
     aggregates: Mapping[str, Mapping[int, str]],
 ) -> dict[str, Signature]:
     """The signature of every predicate of the program."""
-    drafts = list(drafts)
-    first: dict[str, Draft] = {}
+    rules: dict[str, list[Draft]] = {}
     for draft in drafts:
-        first.setdefault(draft.predicate, draft)
+        rules.setdefault(draft.predicate, []).append(draft)
     signatures = {}
     for name, predicate in scope.predicates.items():
         arity = layout.arity(name)
-        names = layout.names(name) or _names(first.get(name), arity)
+        own = rules.get(name, [])
+        names = layout.names(name) or _names(own[0] if own else None, arity)
         types = (columns.types.get((name, position)) or NUMBER for position in range(arity))
         shift = layout.shift(name, name)
         signatures[name] = Signature(
@@ -41,15 +41,14 @@ def make_signatures(
             predicate.external,
             predicate.declared,
             predicate.span,
-            predicate.domains or _counted(name, drafts, shift),
+            predicate.domains or _counted(own, shift),
         )
     return signatures
 
 
-def _counted(name: str, drafts: Iterable[Draft], shift: int) -> dict[int, tuple[Bound, ...]]:
+def _counted(rules: Iterable[Draft], shift: int) -> dict[int, tuple[Bound, ...]]:
     """A count is at least 1, where every rule counts: a plain head contributes any value."""
-    heads = [draft.arguments for draft in drafts if draft.predicate == name]
-    columns = list(zip(*heads, strict=True)) if heads else []
+    columns = zip(*(draft.arguments for draft in rules), strict=True)
     return {
         position + shift: (Bound(">=", 1),)
         for position, arguments in enumerate(columns)

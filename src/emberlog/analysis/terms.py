@@ -39,11 +39,12 @@ def is_ground(rule: Rule) -> bool:
 def walk(node: Term | Formula) -> Iterator[Term | Formula]:
     """The node and everything below it, the bodies of `Collect` too, parents first."""
     yield node
-    for child in _children(node):
+    for child in children(node):
         yield from walk(child)
 
 
-def _children(node: Term | Formula) -> tuple[Term | Formula, ...]:
+def children(node: Term | Formula) -> tuple[Term | Formula, ...]:
+    """What stands directly below a node."""
     match node:
         case Variable() | Anonymous() | Constant() | Parameter() | Truth():
             return ()
@@ -210,6 +211,12 @@ def rename(literal: Literal, names: Mapping[str, str]) -> Literal:
 
 def map_condition(condition: Comparison | Test, change: Callable[[Term], Term]) -> Comparison | Test:
     """The condition with each of its operands changed."""
+    return with_operands(condition, map(change, operands(condition)))
+
+
+def with_operands(condition: Comparison | Test, terms: Iterable[Term]) -> Comparison | Test:
+    """The condition with other operands."""
     if isinstance(condition, Comparison):
-        return replace(condition, left=change(condition.left), right=change(condition.right))
-    return replace(condition, call=replace(condition.call, arguments=tuple(map(change, condition.call.arguments))))
+        left, right = terms
+        return replace(condition, left=left, right=right)
+    return replace(condition, call=replace(condition.call, arguments=tuple(terms)))

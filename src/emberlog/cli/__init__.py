@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
+import os
+import re
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from emberlog.analysis.booleans import WORDS
 from emberlog.cli.bench import commands as bench_commands
 from emberlog.cli.generate import generate
-from emberlog.diagnostics import EmberlogError, InternalError, UsageError, render
-from emberlog.types import Value
+from emberlog.deadline import COMPILER
+from emberlog.diagnostics import EmberlogError, EmberlogWarning, InternalError, UsageError, render
+from emberlog.notices import chosen
 
 # What is imported stays: looking through it for garbage again and again takes a tenth of a second of every command.
 gc.set_threshold(200_000, 20, 20)
@@ -46,7 +55,11 @@ def options(
 
 
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program file (.dl).")]
-Params = Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V. May be given more than once.")]
+Warnings = Annotated[str, typer.Option("--warnings", help="show, error (end with an error) or ignore.")]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="A value for $K: K=V, or a list: K=[1,2]. May be given more than once."),
+]
 
 
 @app.command()
@@ -77,7 +90,17 @@ def run(
         list[str] | None, typer.Option(help="Of the kernels: divide a predicate by an argument (from 0): tc=1.")
     ] = None,
     join: Annotated[str, typer.Option(help="Of Spark SQL: auto, broadcast or shuffle.")] = "auto",
-    memory: Annotated[str | None, typer.Option(help="What a run may keep in memory, such as 4GB.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Data that a run may keep in memory, such as 4GB (else a share of what is free); Spark's heap apart."
+        ),
+    ] = None,
+    warnings: Warnings = "show",
+    confine: Annotated[
+        bool,
+        typer.Option("--confine", help="For programs of others: .input and .output stay inside the folders -F and -D."),
+    ] = False,
     stats: Annotated[bool, typer.Option("--stats", help="Print what each stratum took.")] = False,
 ) -> None:
     """Evaluate a program and write its outputs."""
@@ -94,6 +117,8 @@ def run(
         limits=limits or None,
         memory=memory,
         nulls=nulls,  # type: ignore[arg-type]
+        warnings=chosen(warnings),
+        files="confined" if confine else "anywhere",
     ) as engine:
         result = engine.run_file(
             program,
@@ -123,12 +148,13 @@ def check(
     programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="Program files (.dl).")],
     param: Params = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    warnings: Warnings = "show",
 ) -> None:
     """Check programs, and prove of each aggregate in recursion that it may stand there, or show facts that break it."""
     from emberlog.cli.check import as_json, check_file, print_text
 
     given = _params(param)
-    found = [check_file(program, given) for program in programs]
+    found = [check_file(program, given, chosen(warnings)) for program in programs]
     if json:
         from json import dumps
 
@@ -146,12 +172,13 @@ def explain(
     param: Params = None,
     svg: Annotated[Path | None, typer.Option(help="Write a picture of the plan to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with plan and picture to this file.")] = None,
+    warnings: Warnings = "show",
 ) -> None:
     """Show how a program would be evaluated."""
     from emberlog.engine import Engine, read_program
     from emberlog.syntax.parser import parse
 
-    with Engine(executor=executor) as engine:
+    with Engine(executor=executor, warnings=chosen(warnings)) as engine:
         plan = engine.explain_program(parse(read_program(program)), _params(param))
     for path, text in ((svg, plan.to_svg), (html, plan.to_html)):
         if path is not None:
@@ -161,14 +188,15 @@ def explain(
         print(plan)
 
 
-def _params(pairs: list[str] | None) -> dict[str, Value]:
-    """`K=V` options as values: a number where V reads as one, else text (also when it is quoted)."""
-    params: dict[str, Value] = {}
+def _params(pairs: list[str] | None) -> dict[str, Any]:
+    """`K=V` options as values: numbers and truths as programs write them, a list as JSON writes it, else text (also
+    when it is quoted)."""
+    params: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {pair!r} is not of the form K=V")
-        params[name] = _value(text)
+        params[name] = _value(name, text)
     return params
 
 
@@ -183,17 +211,26 @@ def _partition(pairs: list[str] | None) -> dict[str, int] | None:
     return found or None
 
 
-def _value(text: str) -> Value:
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def _value(name: str, text: str) -> Any:
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if text in WORDS:
+        return WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if not text.startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        fix = f"""write {name}='[1, 2]' or {name}='["a", "b"]'; a text that begins with [ stands in quotes"""
+        raise UsageError(f"--param {name}: {text} is not a list as JSON writes it: {error.msg}", fix=fix) from error
 
 
 def _session(master: str) -> Any:
@@ -206,13 +243,11 @@ def _session(master: str) -> Any:
 
 
 def _report(result: Any, program: Path, wrote: Path) -> None:
-    """What a run has to say: warnings, sizes that were asked for, goals, and the result when no `.output` took it."""
+    """What a run has to say: sizes that were asked for, goals, and the result when no `.output` took it."""
     from emberlog.engine import read_program
     from emberlog.syntax.nodes import Directive
     from emberlog.syntax.parser import parse
 
-    for warning in result.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     directives = [item for item in parse(read_program(program)).items if isinstance(item, Directive)]
     for directive in directives:
         if directive.kind == "printsize":
@@ -235,10 +270,23 @@ def _show_stats(result: Any) -> None:
 
 def main() -> None:
     """Runs the command line; every error becomes a message and an exit code."""
+    try:
+        _run_command()
+    except SystemExit as end:
+        if any(thread.name == COMPILER for thread in threading.enumerate()):
+            # The run ended without its loops: nobody is to wait until they are compiled.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(end.code if isinstance(end.code, int) else 0)
+        raise
+
+
+def _run_command() -> None:
     # Spark's Python side logs a trace of its own for every call that fails or is interrupted; we tell what matters.
     logging.disable(logging.CRITICAL)
     try:
-        code = app(standalone_mode=False)
+        with _warnings_on_the_error_stream():
+            code = app(standalone_mode=False)
         if code == 130:
             raise KeyboardInterrupt
         sys.exit(code)
@@ -254,6 +302,23 @@ def main() -> None:
             error.show()
             sys.exit(2)
         _fail(InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program"), error)
+
+
+@contextmanager
+def _warnings_on_the_error_stream() -> Iterator[None]:
+    """Prints our own warnings as errors are printed, without the line of Python that they come from."""
+    with warnings.catch_warnings():
+        show_others = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **where: Any) -> None:
+            if issubclass(category, EmberlogWarning):
+                print(message, file=sys.stderr)
+            else:
+                show_others(message, category, *place, **where)
+
+        warnings.simplefilter("always", EmberlogWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _fail(error: EmberlogError, cause: BaseException | None = None) -> None:

@@ -78,6 +78,18 @@ def mra(
     _tell(code.run(target, runs, folder, chosen, workers, _say))
 
 
+@commands.command()
+def memory(
+    executor: Annotated[list[str] | None, typer.Option(help="Only this executor: local, spark.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small budget: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+    scratch: Annotated[Path | None, typer.Option(help="Folder for the scratch files of runs.")] = None,
+) -> None:
+    """Results of three to ten times the memory of a run, and what it takes of it."""
+    target = out or _benchmark("kernels").default_out()
+    _tell(_benchmark("memory").run(target, executor or ["local", "spark"], quick, scratch, _say))
+
+
 def _tell(written: list[Path]) -> None:
     """Prints the tables that were written, and where everything is."""
     for path in written:

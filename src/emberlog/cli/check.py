@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from emberlog.analysis.check import check_aggregates
+from emberlog.analysis.parameters import check_parameters
 from emberlog.analysis.program import Verdict
 from emberlog.diagnostics import Diagnostic, ProgramError, render
 from emberlog.engine import read_program
+from emberlog.notices import Notices, tell_of_program
 from emberlog.source import Span
 from emberlog.syntax.parser import parse
-from emberlog.types import Value
+from emberlog.types import Params
 
 _COLOURS: Mapping[str, str] = {"proved": "green", "conditional": "yellow", "refuted": "red", "unknown": "magenta"}
 
@@ -25,6 +27,7 @@ class Checked:
 
     path: Path
     verdicts: tuple[Verdict, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     mistakes: tuple[Diagnostic, ...] = ()
 
     @property
@@ -32,10 +35,14 @@ class Checked:
         return not self.mistakes and all(verdict.holds for verdict in self.verdicts)
 
 
-def check_file(path: Path, params: Mapping[str, Value]) -> Checked:
-    """The verdicts on a program's aggregates."""
+def check_file(path: Path, params: Params, warnings: Notices = "show") -> Checked:
+    """The verdicts on a program's aggregates, and what is odd about it."""
+    check_parameters(params)
     try:
-        return Checked(path, check_aggregates(parse(read_program(path)), {}, params))
+        checked = check_aggregates(parse(read_program(path)), {}, params)
+        if warnings == "error":
+            tell_of_program(checked.warnings, warnings)
+        return Checked(path, checked.verdicts, () if warnings == "ignore" else checked.warnings)
     except ProgramError as error:
         return Checked(path, mistakes=error.diagnostics())
 
@@ -51,8 +58,8 @@ def print_text(found: list[Checked]) -> None:
     for number, checked in enumerate(found):
         if number:
             console.print()
-        for mistake in checked.mistakes:
-            errors.print(render(mistake), markup=False)
+        for found_of in (*checked.mistakes, *checked.warnings):
+            errors.print(render(found_of), markup=False)
         for line, style in lines_of(checked, alone=len(found) == 1):
             console.print(line, style=style, markup=False)
     if len(found) > 1:
@@ -109,12 +116,15 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
         {
             "program": str(checked.path),
             "verdicts": [_verdict_values(verdict) for verdict in checked.verdicts],
-            "mistakes": [
-                {"code": m.code, "message": m.message, "help": m.help, **_place(m.span)} for m in checked.mistakes
-            ],
+            "mistakes": [_diagnostic_values(mistake) for mistake in checked.mistakes],
+            "warnings": [_diagnostic_values(warning) for warning in checked.warnings],
         }
         for checked in found
     ]
+
+
+def _diagnostic_values(found: Diagnostic) -> dict[str, Any]:
+    return {"code": found.code, "message": found.message, "help": found.help, **_place(found.span)}
 
 
 def _verdict_values(verdict: Verdict) -> dict[str, Any]:

@@ -24,10 +24,10 @@ def generate(
     format: Annotated[str, typer.Option("--format", "-f", help="facts (tab-separated), csv or parquet.")] = "facts",
 ) -> None:
     """Write a data set: one file for each relation."""
-    from rich.console import Console
     from rich.table import Table
 
     from emberlog import generate as data
+    from emberlog.cli.show import console
 
     data.check_format(format)  # before the work, not after it
     tables = data.make(kind, size, p=p, seed=seed)
@@ -37,4 +37,4 @@ def generate(
     report.add_column("file", overflow="fold")
     for name, path in paths.items():
         report.add_row(name, ", ".join(tables[name].column_names), f"{tables[name].num_rows:,}", str(path))
-    Console().print(report)
+    console().print(report)

@@ -8,49 +8,44 @@ from rich.table import Table
 
 from emberlog.diagnostics import counted
 from emberlog.relation import Relation
-from emberlog.stats import StratumStats
+from emberlog.stats import HEADINGS, NUMERIC, Stats
 
 MOST_ROWS = 20
+WIDEST = 100_000  # columns of a table that goes to no terminal
 
 
 def show_relation(relation: Relation, rows: int = MOST_ROWS) -> None:
     """The first rows of a relation, in order, and how many there are."""
-    console = Console(highlight=False)
+    out = console()
     count = len(relation)
     if not relation.schema:
-        console.print(f"{escape(relation.name)}: {'true' if count else 'false'}")
+        out.print(f"{escape(relation.name)}: {'true' if count else 'false'}")
         return
     # Not the title of the table, which would be broken to the table's width.
-    console.print(f"{escape(relation.name)}: {counted(count, 'row')}")
+    out.print(f"{escape(relation.name)}: {counted(count, 'row')}")
     table = Table()
     for column in relation.schema:
         table.add_column(escape(column.name), justify="right" if column.type.is_numeric else "left")
     for row in relation.head(rows):
         table.add_row(*(escape(str(value)) for value in row))
-    console.print(table)
+    out.print(table)
     if count > rows:
-        console.print(f"... and {count - rows:,} more; .output writes them all")
+        out.print(f"... and {count - rows:,} more; .output writes them all")
 
 
-def show_stats(stats: list[StratumStats]) -> None:
-    """One line for each stratum of a run."""
-    table = Table(title="strata", title_justify="left")
-    for name in ("predicates", "evaluator", "where", "why", "rounds", "facts", "seconds", "stopped"):
-        table.add_column(name, justify="right" if name in ("rounds", "facts", "seconds") else "left")
-    for entry in stats:
-        facts = "" if entry.facts is None else f"{entry.facts:,}"
-        table.add_row(
-            escape(", ".join(entry.predicates)),
-            escape(f"{entry.evaluator}: {told}" if (told := _told(entry)) else entry.evaluator),
-            entry.placement,
-            escape(entry.why),
-            str(entry.rounds),
-            facts,
-            f"{entry.seconds:.3f}",
-            escape(entry.stopped),
-        )
-    Console(highlight=False, stderr=True).print(table)
+def show_stats(stats: Stats) -> None:
+    """A line for each stratum of a run and for each step that is none, and what they come to."""
+    table = Table(title="what the run took", title_justify="left")
+    for name in HEADINGS:
+        table.add_column(name, justify="right" if name in NUMERIC else "left")
+    for row in stats.table():
+        table.add_row(*map(escape, row))
+    out = console(stderr=True)
+    out.print(table)
+    out.print(escape(stats.memory))
 
 
-def _told(entry: StratumStats) -> str:
-    return "; ".join(filter(None, (entry.how or entry.because, entry.kept)))
+def console(*, stderr: bool = False) -> Console:
+    """A terminal has a width, into which tables are folded; a pipe or a file has none."""
+    made = Console(highlight=False, stderr=stderr)
+    return made if made.is_terminal else Console(highlight=False, stderr=stderr, width=WIDEST)

@@ -6,8 +6,10 @@
     convert     an Arrow table made to fit declared columns: nulls, casts, the first value that does not fit
     facts       facts files and csv files: read, header, schema
     values      lists of Python tuples and pandas frames as Arrow tables
+    partitions  columns that stand in the names of folders, typed as Spark types them
     sources     what a relation's rows come from: `engine.register`, `.input`; schema and loading
     load        the rows of a source with those that stand in the program
+    paths       names of files that callers and programs give, and programs that are confined to two folders
     write       facts, csv, Parquet and Arrow files, written whole or not at all
     directives  the source that an `.input` names, the file that an `.output` writes
 

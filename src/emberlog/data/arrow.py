@@ -69,6 +69,12 @@ def type_of_arrow(type: pa.DataType) -> Type | None:
     return next((found for test, found in _KINDS if test(type)), None)
 
 
+def row_bytes(columns: Sequence[Column]) -> int:
+    """About how many bytes a row takes in Arrow; of text, a guess."""
+    widths = {"symbol": 24, "decimal": 16, "date": 4, "bool": 1}
+    return sum(widths.get(column.type.kind, 8) for column in columns) or 1
+
+
 def field_names(width: int) -> list[str]:
     """c0, c1, ...: the names that a relation's columns have inside Emberlog, whatever users call them."""
     return [f"c{i}" for i in range(width)]

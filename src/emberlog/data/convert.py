@@ -7,17 +7,17 @@ or a text a number: a source that needs that says so itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from emberlog.data.arrow import arrow_type, nullary_table, table_of, type_of_arrow
+from emberlog.data.arrow import array_of, arrow_type, nullary_table, table_of, type_of_arrow
 from emberlog.data.text import describe, shown
 from emberlog.diagnostics import DataError, counted
-from emberlog.types import Column, Kind, Type
+from emberlog.types import INT64_MIN, SYMBOL, Column, Kind, Type
 
 Nulls: TypeAlias = Literal["error", "drop"]
 Warn: TypeAlias = Callable[[str], None]
@@ -48,16 +48,21 @@ def ignore(warning: str) -> None:
     """The `warn` of callers that do not ask for warnings."""
 
 
-def columns_of_schema(relation: str, schema: pa.Schema) -> tuple[Column, ...] | None:
+def columns_of_schema(relation: str, schema: pa.Schema, unread: Container[int] = ()) -> tuple[Column, ...] | None:
     """Names and types of a source's columns; None if some column has nothing but nulls, and so no type.
 
-    Raises DataError for a type that the language does not have. Names that occur twice give way to c0..ck.
+    Raises DataError for a type that the language does not have. Names that occur twice give way to c0..ck. Columns at
+    the positions `unread` are symbols if they have no type that the language has: nobody will look.
     """
-    if any(pt.is_null(field.type) for field in schema):
+    if any(pt.is_null(field.type) for i, field in enumerate(schema) if i not in unread):
         return None
     distinct = len(set(schema.names)) == len(schema.names)
     return tuple(
-        Column(field.name if distinct else f"c{i}", _known_type(relation, field)) for i, field in enumerate(schema)
+        Column(
+            field.name if distinct else f"c{i}",
+            (type_of_arrow(field.type) or SYMBOL) if i in unread else _known_type(relation, field),
+        )
+        for i, field in enumerate(schema)
     )
 
 
@@ -76,16 +81,30 @@ def unsupported(relation: str, column: str, type: str) -> DataError:
     )
 
 
-def conform(relation: str, table: pa.Table, columns: Sequence[Column], nulls: Nulls, warn: Warn) -> pa.Table:
-    """The table with the columns c0..ck, taken by position, of exactly the Arrow types of `columns`."""
+def conform(
+    relation: str,
+    table: pa.Table,
+    columns: Sequence[Column],
+    nulls: Nulls,
+    warn: Warn,
+    positions: Sequence[int] | None = None,
+) -> pa.Table:
+    """The table with the columns c0..ck, taken by position, of exactly the Arrow types of `columns`.
+
+    With `positions` it has only those at these positions; what stands in the others does not matter.
+    """
     if table.num_columns != len(columns):
         raise DataError(
             f"`{relation}` has {counted(len(columns), 'column')} in the program and {table.num_columns} in its source"
             f" ({', '.join(table.column_names)})"
         )
+    _warn_of_order(relation, table.column_names, columns, warn)
+    if positions is not None:
+        columns = [columns[i] for i in positions]
     if not columns:
         return nullary_table(table.num_rows > 0)
-    _warn_of_order(relation, table.column_names, columns, warn)
+    if positions is not None:
+        table = table.select(list(positions))
     table = _without_nulls(relation, table, columns, nulls, warn)
     return table_of([_cast(relation, values, column) for values, column in zip(table.columns, columns, strict=True)])
 
@@ -153,11 +172,26 @@ def fit(values: Any, type: Type) -> Any:
     if type.kind == "decimal" and pt.is_integer(values.type):
         # Straight to a decimal, Arrow wants room for every value of the integer type, not only for those here.
         values = values.cast(pa.decimal256(76, type.scale))
-    result = narrow(values.cast(target), type)
+    result = without_signs(narrow(values.cast(target), type))
     if type.kind == "date" and pt.is_timestamp(source):
         if not pc.all(pc.equal(result.cast(values.type), values)).as_py():
             raise ValueError("a timestamp with a time of day")
     return result
+
+
+def without_signs(values: Any) -> Any:
+    """The values with 0.0 in place of -0.0, which no value of a program is. Others are not copied."""
+    if not pt.is_float64(values.type):
+        return values
+    chunks = [_without_signs(chunk) for chunk in (values.chunks if isinstance(values, pa.ChunkedArray) else [values])]
+    return pa.chunked_array(chunks, pa.float64()) if isinstance(values, pa.ChunkedArray) else chunks[0]
+
+
+def _without_signs(values: pa.Array) -> pa.Array:
+    negative_zero = array_of([INT64_MIN], pa.int64())[0]  # as 64 bits
+    if not pc.any(pc.equal(values.view(pa.int64()), negative_zero)).as_py():
+        return values
+    return pc.add(values, array_of([0.0], pa.float64())[0])
 
 
 def _viewless(values: Any) -> Any:

@@ -3,17 +3,17 @@
 Options follow Souffle: `IO=file` (the default) is a text file with `filename` (default `R.facts` to read, `R.csv` to
 write), `delimiter` (default a tab, a comma with `rfc4180=true`), `headers`, `rfc4180`. `IO=csv` is comma-separated with
 quotes; `IO=parquet` a file or folder; `IO=table` (`name`) a table of Spark's catalog; `IO=jdbc` (`url`, `dbtable` or
-`query`, and any option of Spark's reader) a database. Names of files are relative to the facts or output folder.
+`query`, and any option of Spark's reader) a database. Names of files are relative to the facts or output folder, and
+with `files="confined"` they stay inside it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-
+from emberlog.data.paths import Files, check_kind, check_output, path_of_directive
 from emberlog.data.sources import DatasetSource, JdbcSource, Source, SparkTableSource, TextSource
-from emberlog.data.write import write_facts, write_table
+from emberlog.data.write import Rows, write_facts, write_table
 from emberlog.diagnostics import DataError, did_you_mean
 from emberlog.syntax.nodes import Directive
 from emberlog.types import Column
@@ -27,9 +27,10 @@ _OPTIONS = {
 }
 
 
-def source_of_directive(directive: Directive, facts_dir: Path | None) -> Source:
+def source_of_directive(directive: Directive, facts_dir: Path | None, files: Files = "anywhere") -> Source:
     """The source that an `.input` names; nothing is read yet. Raises DataError at the directive for bad options."""
     kind = _kind(directive, ("file", "csv", "parquet", "table", "jdbc"))
+    check_kind(directive, kind, files)
     if kind == "jdbc":
         return _jdbc(directive)
     _check_options(directive, kind)
@@ -38,30 +39,45 @@ def source_of_directive(directive: Directive, facts_dir: Path | None) -> Source:
     ending = {"file": "facts", "csv": "csv", "parquet": "parquet"}[kind]
     name = directive.option("filename", f"{directive.relation}.{ending}") or ""
     if kind == "parquet":
-        location = name if "://" in name else str((facts_dir or Path()) / name)
-        return DatasetSource(location, "parquet", directive.span)
+        if "://" in name and files == "anywhere":
+            return DatasetSource(name, "parquet", directive.span)
+        return DatasetSource(str(path_of_directive(directive, facts_dir, name, files)), "parquet", directive.span)
     rfc4180 = kind == "csv" or _flag(directive, "rfc4180") is True
     delimiter = directive.option("delimiter", "," if rfc4180 else "\t") or ""
     header = _flag(directive, "headers")
     if header is None and kind == "file":
         header = False
-    return TextSource((facts_dir or Path()) / name, delimiter, header, rfc4180, directive.span)
+    path = path_of_directive(directive, facts_dir, name, files)
+    return TextSource(path, delimiter, header, rfc4180, directive.span)
 
 
 def write_directive(
-    directive: Directive, output_dir: Path | None, table: pa.Table, columns: tuple[Column, ...]
+    directive: Directive,
+    output_dir: Path | None,
+    rows: Rows,
+    columns: tuple[Column, ...],
+    files: Files = "anywhere",
 ) -> Path:
     """Writes the file that an `.output` names, and returns its path."""
     kind = _kind(directive, ("file", "csv", "parquet"))
     _check_options(directive, kind)
-    ending = "parquet" if kind == "parquet" else "csv"
-    path = (output_dir or Path()) / (directive.option("filename", f"{directive.relation}.{ending}") or "")
+    path = output_path(directive, output_dir, files)
     if kind == "parquet":
-        write_table(path, table, columns, format="parquet")
+        write_table(path, rows, columns, format="parquet")
         return path
     rfc4180 = kind == "csv" or _flag(directive, "rfc4180") is True
     delimiter = directive.option("delimiter", "," if rfc4180 else "\t") or ""
-    write_facts(path, table, columns, delimiter, _flag(directive, "headers") is True, rfc4180)
+    write_facts(path, rows, columns, delimiter, _flag(directive, "headers") is True, rfc4180)
+    return path
+
+
+def output_path(directive: Directive, output_dir: Path | None, files: Files = "anywhere") -> Path:
+    """The file that an `.output` names. Raises DataError at the directive if it may not be written."""
+    kind = _kind(directive, ("file", "csv", "parquet"))
+    ending = "parquet" if kind == "parquet" else "csv"
+    name = directive.option("filename", f"{directive.relation}.{ending}") or ""
+    path = path_of_directive(directive, output_dir, name, files)
+    check_output(directive, path, files)
     return path
 
 

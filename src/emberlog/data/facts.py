@@ -11,6 +11,7 @@ lines of the file are numbers. Otherwise nothing tells, and the line is data.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import islice
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from emberlog.data.arrow import arrow_schema, empty_table, field_names, table_of
-from emberlog.data.convert import narrow
+from emberlog.data.convert import narrow, without_signs
 from emberlog.data.records import BOM, Layout, read_exactly, records, without_blank_end
 from emberlog.data.text import infer_type, looks_numeric
 from emberlog.diagnostics import DataError, UsageError, did_you_mean
@@ -42,8 +43,10 @@ def read_facts(
     rfc4180: bool = False,
     relation: str | None = None,
     span: Span | None = None,
+    positions: Sequence[int] | None = None,
 ) -> pa.Table:
-    """The rows of a text file, as columns c0..ck; with `columns` None, of the types that `infer_columns` finds.
+    """The rows of a text file, as columns c0..ck; with `columns` None, of the types that `infer_columns` finds. With
+    `positions` only the columns there are read; what stands in the others does not matter.
 
     `relation` and `span` say in errors what is read and where the program asks for it. Raises DataError for a missing
     file (with the files of the folder) and for rows that do not fit (file, line, column, value, expected type).
@@ -56,7 +59,7 @@ def read_facts(
             raise DataError(
                 f"{path} has no rows, so nothing tells its columns", span=span, fix="declare the relation with .decl"
             )
-    return _read(data, columns, layout)
+    return _read(data, columns, layout, positions)
 
 
 def infer_columns(
@@ -79,8 +82,9 @@ def find_header(
     with path.open("rb") as file:
         data = file.read(_SAMPLE_BYTES)
     whole = data.rfind(b"\n") + 1 if len(data) == _SAMPLE_BYTES else len(data)
+    data = data[:whole].removeprefix(BOM)
     layout = _layout(path, delimiter, False, rfc4180)
-    first, *others = [record.fields for record in islice(records(data[:whole], layout), _SAMPLE_ROWS)] or [()]
+    first, *others = [record.fields for record in islice(records(data, layout), _SAMPLE_ROWS)] or [()]
     if not first or len(set(first)) != len(first) or not all(map(_NAME.fullmatch, first)):
         return False
     sample = [fields for fields in others if len(fields) == len(first)]
@@ -97,9 +101,12 @@ def missing_file(path: Path, relation: str | None, span: Span | None) -> DataErr
     """The error for a file that is not there: it lists what is."""
     reason = f"cannot read `{relation}`: " if relation else ""
     folder = path.parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return DataError(f"{reason}{path} does not exist, nor does the folder {folder}", span=span)
-    files = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    try:
+        files = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError as error:
+        return DataError(f"{reason}cannot look into {folder}: {error.strerror}", span=span)
     listed = ", ".join(files[:_LISTED_FILES]) + (", ..." if len(files) > _LISTED_FILES else "")
     fix = f"{folder} has {listed or 'no files'}"
     near = did_you_mean(path.name, files)
@@ -114,7 +121,7 @@ def _layout(path: Path, delimiter: str, header: bool, quoted: bool) -> Layout:
 
 def _read_bytes(path: Path, relation: str | None, span: Span | None) -> bytes:
     try:
-        return path.read_bytes()
+        return path.read_bytes().removeprefix(BOM)  # a mark, not data
     except FileNotFoundError:
         raise missing_file(path, relation, span) from None
     except OSError as error:
@@ -137,15 +144,19 @@ def _infer(data: bytes, layout: Layout) -> tuple[Column, ...] | None:
     return tuple(Column(name, infer_type(values)) for name, values in zip(names, texts.columns, strict=True))
 
 
-def _read(data: bytes, columns: Sequence[Column], layout: Layout) -> pa.Table:
+def _read(data: bytes, columns: Sequence[Column], layout: Layout, positions: Sequence[int] | None = None) -> pa.Table:
+    spots = range(len(columns)) if positions is None else positions
+    read = [columns[i] for i in spots]
     if not data and columns:
-        return empty_table(columns)
-    table = _read_fast(data, columns, layout) if _is_plain(data, columns, layout) else None
+        return empty_table(read)
+    table = _read_fast(data, columns, layout, spots) if _is_plain(data, columns, layout) and read else None
     if table is None:
-        table = read_exactly(data, columns, layout)
-    if all(column.type.bits == 64 for column in columns):
+        table = read_exactly(data, columns, layout, spots)
+    if all(column.type.bits == 64 and column.type.kind != "float" for column in read):
         return table
-    return table_of([narrow(values, column.type) for values, column in zip(table.columns, columns, strict=True)])
+    return table_of(
+        [without_signs(narrow(values, column.type)) for values, column in zip(table.columns, read, strict=True)]
+    )
 
 
 def _is_plain(data: bytes, columns: Sequence[Column], layout: Layout) -> bool:
@@ -154,18 +165,18 @@ def _is_plain(data: bytes, columns: Sequence[Column], layout: Layout) -> bool:
         return False
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return False  # pyarrow ends a line at a lone carriage return
-    if layout.quoted:
-        if data.count(b'"') % 2:
-            return False  # pyarrow takes the end of the file for a missing quote
-    elif data.startswith(BOM.encode()):
-        return False  # pyarrow skips it, although a symbol may start so
+    if layout.quoted and data.count(b'"') % 2:
+        return False  # pyarrow takes the end of the file for a missing quote
+    if data.startswith(BOM):
+        return False  # pyarrow would skip it: behind a mark it is data
     blank = data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data
     return len(columns) == 1 or not blank  # pyarrow takes an empty line for a row of empty fields
 
 
-def _read_fast(data: bytes, columns: Sequence[Column], layout: Layout) -> pa.Table | None:
-    """The table, or None if there may be a bad row."""
+def _read_fast(data: bytes, columns: Sequence[Column], layout: Layout, spots: Sequence[int]) -> pa.Table | None:
+    """The table of the columns at `spots`, or None if there may be a bad row."""
     schema = arrow_schema(columns)
+    read = [columns[i] for i in spots]
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(pa.py_buffer(data)),
@@ -179,14 +190,18 @@ def _read_fast(data: bytes, columns: Sequence[Column], layout: Layout) -> pa.Tab
                 ignore_empty_lines=False,
             ),
             convert_options=pyarrow.csv.ConvertOptions(
-                column_types=schema, null_values=[], true_values=["true"], false_values=["false"]
+                column_types=schema,
+                null_values=[],
+                true_values=["true"],
+                false_values=["false"],
+                include_columns=[schema.names[i] for i in spots],
             ),
         )
-        for values, column in zip(table.columns, columns, strict=True):
+        for values, column in zip(table.columns, read, strict=True):
             narrow(values, column.type)
     except pa.ArrowInvalid:
         return None
-    return None if _may_have_wrapped(data, table, columns) else table
+    return None if _may_have_wrapped(data, table, read) else table_of(table.columns)
 
 
 def _may_have_wrapped(data: bytes, table: pa.Table, columns: Sequence[Column]) -> bool:

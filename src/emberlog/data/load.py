@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from emberlog.data.arrow import arrow_schema, empty_table, nullary_table
-from emberlog.data.convert import Nulls, Warn, narrow
+from emberlog.data.convert import Nulls, Warn, narrow, without_signs
 from emberlog.data.sources import Source, load_table
 from emberlog.types import Column, Value
 
@@ -19,9 +19,15 @@ def given_table(
     facts: Sequence[tuple[Value, ...]],
     nulls: Nulls,
     warn: Warn,
+    whole: tuple[Column, ...] | None = None,
+    positions: tuple[int, ...] | None = None,
 ) -> pa.Table:
-    """All rows, with a dummy column where the relation has none (SQL tables have at least one)."""
-    table = empty_table(columns) if source is None else load_table(relation, source, columns, nulls, warn)
+    """All rows, with a dummy column where the relation has none (SQL tables have at least one). Where `columns` are not
+    all of the source's, `whole` are, and `columns` are those at `positions`."""
+    if source is None:
+        table = empty_table(columns)
+    else:
+        table = load_table(relation, source, columns if whole is None else whole, nulls, warn, positions)
     if not columns:
         return dummy_table(bool(facts) or table.num_rows > 0)
     return pa.concat_tables([table, fact_table(columns, facts)]) if facts else table
@@ -31,7 +37,7 @@ def fact_table(columns: tuple[Column, ...], facts: Sequence[tuple[Value, ...]]) 
     """The facts of a program as a table."""
     schema = arrow_schema(columns)
     arrays = [
-        narrow(_array([row[i] for row in facts], entry.type), column.type)
+        without_signs(narrow(_array([row[i] for row in facts], entry.type), column.type))
         for i, (entry, column) in enumerate(zip(schema, columns, strict=True))
     ]
     return pa.table(arrays, schema=schema)

@@ -21,7 +21,7 @@ from emberlog.data.text import parse_texts
 from emberlog.diagnostics import DataError, counted
 from emberlog.types import SYMBOL, Column
 
-BOM = "\ufeff"
+BOM = "\ufeff".encode()  # the byte-order mark that some programs write at the start of a file
 _SHOWN_LINES = 5
 
 
@@ -63,7 +63,7 @@ def _plain_records(data: bytes, delimiter: str) -> Iterator[Record]:
 
 def _quoted_records(data: bytes, delimiter: str) -> Iterator[Record]:
     try:
-        text = data.decode().removeprefix(BOM)
+        text = data.decode()
     except UnicodeDecodeError as error:
         yield Record(data.count(b"\n", 0, error.start) + 1, (), "the text is not UTF-8")
         return
@@ -90,8 +90,13 @@ def without_blank_end(data: bytes) -> bytes:
     return b"" if data in (b"\n", b"\r\n") else data
 
 
-def read_exactly(data: bytes, columns: Sequence[Column], layout: Layout) -> pa.Table:
-    """The table that `data` holds. Raises DataError with the first bad row and the lines of the others."""
+def read_exactly(
+    data: bytes, columns: Sequence[Column], layout: Layout, positions: Sequence[int] | None = None
+) -> pa.Table:
+    """The table that `data` holds, or its columns at `positions`: of others only their number matters.
+
+    Raises DataError with the first bad row and the lines of the others.
+    """
     if not columns:
         return _read_nullary(data, layout)
     if [column.type for column in columns] != [SYMBOL]:
@@ -108,14 +113,17 @@ def read_exactly(data: bytes, columns: Sequence[Column], layout: Layout) -> pa.T
             good.append(record)
     arrays = []
     by_column = zip(*(record.fields for record in good), strict=True) if good else [()] * len(columns)
-    for texts, column in zip(by_column, columns, strict=True):
+    read = frozenset(range(len(columns)) if positions is None else positions)
+    for spot, (texts, column) in enumerate(zip(by_column, columns, strict=True)):
+        if spot not in read:
+            continue
         array, problems = parse_texts(texts, column.type)
         arrays.append(array)
         for position, problem in problems.items():
             bad.setdefault(good[position].line, f"column {column.name}: {problem}")
     if bad:
         raise _bad_rows(bad, layout)
-    return table_of(arrays)
+    return table_of(arrays) if arrays else nullary_table(bool(good))
 
 
 def _read_nullary(data: bytes, layout: Layout) -> pa.Table:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, localcontext
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -35,14 +35,18 @@ _NOUNS = {
 }
 
 
-def table_of_rows(relation: str, rows: Iterable[object]) -> pa.Table | None:
+Misfits: TypeAlias = dict[int, DataError]
+"""The columns that no array can hold, and why. A table has nulls in their place."""
+
+
+def table_of_rows(relation: str, rows: Iterable[object]) -> tuple[pa.Table, Misfits] | None:
     """A table of tuples (or lists), or of single values as rows of one column. None if there are no rows."""
     listed = list(rows)
     if not listed:
         return None
     tuples = [row for row in listed if isinstance(row, tuple | list)]
     if not tuples:
-        return pa.table([array_of_values(relation, "c0", listed)], names=["c0"])
+        return _table(relation, ["c0"], [listed])
     if len(tuples) < len(listed):
         first = isinstance(listed[0], tuple | list)
         odd = next(i for i, row in enumerate(listed) if isinstance(row, tuple | list) != first)
@@ -52,12 +56,20 @@ def table_of_rows(relation: str, rows: Iterable[object]) -> pa.Table | None:
         odd = next(i for i, row in enumerate(tuples) if len(row) != width)
         raise DataError(f"`{relation}`: row {odd + 1} has {counted(len(tuples[odd]), 'value')}, row 1 has {width}")
     if width == 0:
-        return nullary_table(True)
-    names = field_names(width)
-    columns = zip(*tuples, strict=True)
-    return pa.table(
-        [array_of_values(relation, name, column) for name, column in zip(names, columns, strict=True)], names=names
-    )
+        return nullary_table(True), {}
+    return _table(relation, field_names(width), zip(*tuples, strict=True))
+
+
+def _table(relation: str, names: list[str], columns: Iterable[Sequence[object]]) -> tuple[pa.Table, Misfits]:
+    arrays: list[pa.Array] = []
+    misfits: Misfits = {}
+    for position, (name, values) in enumerate(zip(names, columns, strict=True)):
+        try:
+            arrays.append(array_of_values(relation, name, values))
+        except DataError as error:
+            arrays.append(pa.nulls(len(values)))
+            misfits[position] = error
+    return pa.table(arrays, names=names), misfits
 
 
 def array_of_values(relation: str, column: str, values: Sequence[object]) -> pa.Array:
@@ -186,15 +198,27 @@ def _place(relation: str, row: int, column: str) -> str:
     return f"`{relation}`, row {row + 1}, column {column}"
 
 
-def table_of_pandas(relation: str, frame: Any) -> pa.Table:
+def table_of_pandas(relation: str, frame: Any) -> tuple[pa.Table, Misfits]:
     """A pandas frame's columns, without its index."""
     names = [str(name) for name in frame.columns]
-    arrays = [_pandas_array(relation, name, frame.iloc[:, i]) for i, name in enumerate(names)]
-    return pa.table(arrays, names=names) if names else nullary_table(len(frame) > 0)
+    if not names:
+        return nullary_table(len(frame) > 0), {}
+    arrays: list[Any] = []
+    misfits: Misfits = {}
+    for position, name in enumerate(names):
+        try:
+            arrays.append(_pandas_array(relation, name, frame.iloc[:, position]))
+        except DataError as error:
+            arrays.append(pa.nulls(len(frame)))
+            misfits[position] = error
+    return pa.table(arrays, names=names), misfits
 
 
 def _pandas_array(relation: str, column: str, series: Any) -> Any:
     if series.dtype == object:
         return array_of_values(relation, column, series.astype(object).where(series.notna(), None).tolist())
     # NaN is how pandas writes a missing number, so it is a null here. (Arrow tables tell the two apart.)
-    return pa.array(series, from_pandas=True)
+    try:
+        return pa.array(series, from_pandas=True)
+    except pa.ArrowException:
+        raise DataError(f"`{relation}`, column {column}: values of type {series.dtype} are not supported") from None

@@ -1,8 +1,9 @@
 """Files of a relation: facts and csv, Parquet, Arrow.
 
-Rows are written sorted, so that equal relations give equal files; those of very large relations go to Parquet piece by
-piece, as they come (`write_pieces`). Text files are UTF-8; floats have the shortest text
-that reads back, booleans are `true` and `false`, a relation without columns that is true is the line `()`.
+Rows are written sorted, so that equal relations give equal files; those of very large relations, and of those that
+would not fit in memory, come piece by piece (from a reader), and are written as they come. Text files are UTF-8; floats
+have the shortest text that reads back, booleans are `true` and `false`, a relation without columns that is true is the
+line `()`.
 
 A file appears whole or not at all: it is written under another name in the same folder, forced to disk, then renamed.
 """
@@ -12,9 +13,9 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, assert_never
+from typing import Any, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,8 @@ from emberlog.data.records import BOM
 from emberlog.data.text import shown
 from emberlog.diagnostics import DataError, EmberlogError, ExecutionError, UsageError
 from emberlog.types import Column
+
+Rows: TypeAlias = pa.Table | pa.RecordBatchReader  # all of them, or as they come
 
 _BATCH = 1 << 16
 _GROUP = 1 << 20  # rows of a group of Parquet
@@ -39,7 +42,7 @@ _SUFFIXES = {
 
 def write_facts(
     path: Path,
-    table: pa.Table,
+    rows: Rows,
     columns: Sequence[Column],
     delimiter: str = "\t",
     header: bool = False,
@@ -47,40 +50,50 @@ def write_facts(
 ) -> None:
     """A text file of the rows: Souffle's output, or with `rfc4180` fields quoted where they need it.
 
-    Raises DataError before anything is written if a symbol holds the delimiter or a line break and may not be quoted.
+    Raises DataError, and leaves no file, if a symbol holds the delimiter or a line break and may not be quoted.
     """
     if not columns:
-        text = b"()\n" if table.num_rows else b""
+        assert isinstance(rows, pa.Table)
+        text = b"()\n" if rows.num_rows else b""
         _replace(path, lambda file: file.write(text))
         return
-    if not rfc4180:
-        _check_symbols(path, table, columns, delimiter, header)
-    ordered = _sorted(table)
+    if not rfc4180 and isinstance(rows, pa.Table):
+        _check_symbols(path, rows, columns, delimiter, header)
 
-    def write(file: BinaryIO) -> None:
+    def lines() -> Iterator[Any]:
         if header:
             names = array_of([column.name for column in columns], pa.large_string())
-            file.write(delimiter.join((_quoted(names, delimiter) if rfc4180 else names).to_pylist()).encode() + b"\n")
-        for batch in ordered.to_batches(max_chunksize=_BATCH):
-            file.write(_lines(batch, columns, delimiter, rfc4180))
+            yield delimiter.join((_quoted(names, delimiter) if rfc4180 else names).to_pylist()).encode() + b"\n"
+        for batch in _batches(rows, _BATCH):
+            if not rfc4180 and not isinstance(rows, pa.Table):
+                _check_symbols(path, pa.Table.from_batches([batch]), columns, delimiter, header)
+            yield _lines(batch, columns, delimiter, rfc4180)
+
+    def write(file: BinaryIO) -> None:
+        for number, text in enumerate(lines()):
+            if number == 0 and bytes(text[: len(BOM)]) == BOM:
+                file.write(BOM)  # readers take the first for a mark
+            file.write(text)
 
     _replace(path, write)
 
 
-def write_table(path: Path, table: pa.Table, columns: Sequence[Column], format: str | None = None) -> None:
+def write_table(path: Path, rows: Rows, columns: Sequence[Column], format: str | None = None) -> None:
     """The rows under the users' column names, as the ending of `path` says: csv (comma, header, RFC 4180), tsv and
     facts (as `write_facts`), parquet, arrow or feather. `format` (csv, tsv, parquet, arrow) overrules the ending."""
     chosen = format or _SUFFIXES.get(path.suffix.lower())
     match chosen:
         case "csv":
-            write_facts(path, table, columns, delimiter=",", header=bool(columns), rfc4180=True)
+            write_facts(path, rows, columns, delimiter=",", header=bool(columns), rfc4180=True)
         case "tsv":
-            write_facts(path, table, columns)
+            write_facts(path, rows, columns)
         case "parquet" | "arrow":
             if not columns:
                 raise UsageError(f"{path}: a relation without columns goes into a text file (.csv, .tsv, .facts) only")
-            named = _sorted(table).rename_columns([column.name for column in columns])
-            _replace(path, lambda file: _write_binary(named, file, chosen))
+            if chosen == "parquet" and not isinstance(rows, pa.Table):
+                write_pieces(path, rows, columns)
+                return
+            _replace(path, lambda file: _write_binary(rows, columns, file, chosen))
         case _:
             raise UsageError(f"{path}: cannot tell the format", fix=f"known endings: {', '.join(_SUFFIXES)}")
 
@@ -104,14 +117,27 @@ def write_pieces(path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Col
     _replace(path, write)
 
 
-def _write_binary(table: pa.Table, file: BinaryIO, format: str) -> None:
+def _write_binary(rows: Rows, columns: Sequence[Column], file: BinaryIO, format: str) -> None:
+    names = [column.name for column in columns]
     if format == "parquet":
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(table, file)
+        pyarrow.parquet.write_table(_sorted(rows).rename_columns(names), file)
         return
-    with pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, names, strict=True)])
+    with pa.ipc.new_file(file, schema) as writer:
+        for batch in _batches(rows, None):
+            writer.write_batch(batch.rename_columns(names))
+
+
+def _batches(rows: Rows, most: int | None) -> Iterator[pa.RecordBatch]:
+    """The rows in order if they are all there, else as they come; `most` at a time."""
+    if isinstance(rows, pa.Table):
+        yield from _sorted(rows).to_batches(max_chunksize=most)
+        return
+    for batch in rows:
+        for start in range(0, len(batch), most or len(batch) or 1):
+            yield batch.slice(start, most)
 
 
 def _sorted(table: pa.Table) -> pa.Table:
@@ -163,7 +189,7 @@ def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
     """Texts in double quotes where RFC 4180 asks for them; the empty one too, lest a line of it look like none."""
     needed = pc.or_(
         pc.match_substring(texts, delimiter),
-        pc.match_substring_regex(texts, f'^$|^{BOM}|["\r\n]'),
+        pc.match_substring_regex(texts, f'^$|^{BOM.decode()}|["\r\n]'),
     )
     if not pc.any(needed).as_py():
         return texts

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
 from math import ceil, floor
 from pathlib import Path
@@ -12,14 +13,21 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.program import Bound, CheckedProgram, Signature
+from emberlog.clock import Clock
+from emberlog.data.arrow import row_bytes
 from emberlog.data.sources import Source
+from emberlog.deadline import Deadline
 from emberlog.diagnostics import DataError, UsageError, did_you_mean
 from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
-from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, walk
+from emberlog.memory import COPIES, NOISE, Budget
+from emberlog.plan.entries import entering_parts, read_beside, why_empty
+from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, scans, walk
 from emberlog.plan.names import given_part, positions
+from emberlog.progress import announce_end
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Progress, StratumStats
+from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Comparison, Constant, Variable
 from emberlog.types import Value
 
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from emberlog.kernels.choices import Choices
 
 Placement = Literal["auto", "local", "spark"]
+
+SORTED_ROWS = 20_000_000  # more are written as they come: sorting them would take longer than all the rest
 
 
 CHOICES: dict[str, tuple[object, ...]] = {
@@ -119,6 +129,13 @@ class Options:
     evaluator: Literal["auto", "sql", "kernel"] = "auto"
     check_prem: bool = False
     variants: Variants = Variants()
+    clock: Clock = field(default_factory=Clock)
+    stop: Stop = field(default_factory=Stop)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the run must be done."""
+        return Deadline(self.limits.seconds, self.clock.started, self.stop)
 
     def choices(self) -> Choices:
         """What the kernels are told."""
@@ -134,7 +151,6 @@ class Options:
             # A user's limit is on plain rounds, in which every fact that waits is taken up.
             ordered=chosen.ordered and self.limits.rounds is None,
             partition=chosen.partition,
-            memory=self.memory,
         )
 
 
@@ -148,12 +164,19 @@ class Given:
     facts: tuple[tuple[Value, ...], ...]
     counts: bool  # does a sum, count or average read it? then duplicates are told
 
+    def table(self, nulls: Literal["error", "drop"], warn: Callable[[str], None]) -> pa.Table:
+        """Its rows, read in this process."""
+        from emberlog.data.load import given_table
+
+        signature, reading = self.signature, self.signature.reading
+        whole, positions = (None, None) if reading is None else (reading.whole, reading.positions)
+        return given_table(signature.name, self.source, signature.columns, self.facts, nulls, warn, whole, positions)
+
 
 @dataclass
 class Outcome:
-    """What a run leaves: figures, warnings."""
+    """What a run leaves beside its relations and the rows of its clock."""
 
-    stats: list[StratumStats] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -162,13 +185,16 @@ class Executor(ABC):
 
     sql: SqlEvaluator
 
-    def __init__(self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path) -> None:
+    def __init__(
+        self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path, budget: Budget
+    ) -> None:
         options.variants.check(program)
+        self.budget = budget
         self.program = program
         self.plan = plan
         self.options = options
         self.scratch = scratch
-        self.meter = Meter(options.limits, options.progress)
+        self.meter = Meter(options.limits, options.progress, clock=options.clock, stop=options.stop)
         self.outcome = Outcome()
         self.wanted: frozenset[str] = frozenset()
         self.pushing = Pushing(plan)
@@ -180,25 +206,40 @@ class Executor(ABC):
         among them, the number of rows is likely all: rows that are not kept are computed again if they are read."""
         self.wanted = wanted
         self.pushing.rows = wanted - sized
-        try:
+        with announce_end(self.options.progress):
             for given in given_relations(self.program, self.plan, sources, wanted):
-                with self.sql.guarded(StratumStats((given.name,))):
+                with self.clock.step("load", given.signature.name), self.guarded(StratumStats((given.name,))):
                     self.load(given)
                     check_domains(self.home(given.name), given)
             for number, stratum in enumerate(self.plan.strata, 1):
                 stats = StratumStats(stratum.names)
-                self.outcome.stats.append(stats)
                 self.options.progress.stratum(stratum.names, number, len(self.plan.strata), "")
                 if self.options.check_prem:
-                    check_prem(self, stratum)
-                self.evaluate(stratum, stats)
+                    with self.clock.step("check PreM", ", ".join(stratum.names)):
+                        check_prem(self, stratum, stats)
+                with self.clock.time(stats):
+                    self.evaluate(stratum, stats)
+                    self._warn_of_no_entry(stratum, stats)
             self.meter.check(StratumStats(("the result",)), 0)
-        finally:
-            self.options.progress.done()
         return self.outcome
+
+    @property
+    def clock(self) -> Clock:
+        """The rows of the run that this belongs to."""
+        return self.meter.clock
 
     @abstractmethod
     def load(self, given: Given) -> None: ...
+
+    def guarded(self, stats: StratumStats) -> AbstractContextManager[None]:
+        """Holds all engines of this executor to the limits, see `SqlEvaluator.guarded`."""
+        return self.sql.guarded(stats)
+
+    def read(self, given: Given) -> pa.Table:
+        """The rows of a given relation that this process can read, held to the time limit."""
+        return self.meter.deadline.bounded(
+            lambda: given.table(self.options.nulls, self.warn), f"loading `{given.signature.name}`"
+        )
 
     def home(self, relation: str) -> SqlEvaluator:
         """The evaluator that has the rows of a given relation."""
@@ -218,6 +259,37 @@ class Executor(ABC):
         """The first rows of a relation, in order; no others are fetched."""
 
     @abstractmethod
+    def known_count(self, relation: str) -> int | None:
+        """The number of rows where it is known, or soon found out; None where everything would be computed for it."""
+
+    @abstractmethod
+    def reader(self, relation: str) -> pa.RecordBatchReader:
+        """The rows of a relation, piece by piece: they need not have room in memory."""
+
+    @property
+    def memory(self) -> str:
+        """What the run may keep in memory, in words."""
+        return f"memory: {self.budget.told}"
+
+    def is_large(self, relation: str) -> bool:
+        """Has a relation so many rows that they are better not all in memory at once?"""
+        rows = self.known_count(relation)
+        if rows is None:
+            return False
+        return rows > SORTED_ROWS or COPIES * rows * self._row(relation) > max(self.budget.total, NOISE)
+
+    def check_room(self, relation: str, what: str, each: int = 0) -> None:
+        """Raises where the rows of a relation have no room in memory as `what`, which takes `each` bytes a row besides
+        those of Arrow."""
+        rows = self.known_count(relation)
+        if rows is not None:
+            self.budget.check(rows * (self._row(relation) + each), f"`{relation}` ({rows:,} rows) as {what}")
+
+    def _row(self, relation: str) -> int:
+        signature = self.plan.signatures.get(relation)
+        return 0 if signature is None else row_bytes(signature.columns)
+
+    @abstractmethod
     def frame(self, relation: str) -> Any:
         """The relation as a Spark DataFrame with the columns `c0`, `c1`, .."""
 
@@ -235,27 +307,42 @@ class Executor(ABC):
             return
         self.meter.started, self.meter.rows = monotonic(), 0
         self.sql.meter = self.meter
-        try:
+        names = ", ".join(stratum.names)
+        with announce_end(self.options.progress), self.clock.step("compute again", names):
             self.evaluate(stratum, StratumStats(stratum.names))
-        finally:
-            self.options.progress.done()
+
+    def _warn_of_no_entry(self, stratum: Stratum, stats: StratumStats) -> None:
+        """Tells of a recursion that stays empty although its rules have something to work on."""
+        if stratum.evaluation == "once" or stats.facts != 0:
+            return
+        entering = entering_parts(stratum)
+        if not entering or any(self.count(name) for name in read_beside(stratum)):
+            read = {scan.relation for part in entering for scan in scans(part)}
+            self.warn(why_empty(stratum, {name for name in read if not self.count(name)}))
 
     def warn(self, message: str) -> None:
         self.outcome.warnings.append(message)
 
 
-def check_obligations(run: SqlEvaluator, stratum: Stratum, signatures: Mapping[str, Signature]) -> None:
-    """Checks what conditional verdicts ask of the data, before the fixpoint starts."""
+def check_obligations(
+    run: SqlEvaluator, stratum: Stratum, stats: StratumStats, signatures: Mapping[str, Signature]
+) -> None:
+    """Checks, before the fixpoint starts, what conditional verdicts ask of the data, and whether a rule has a binding
+    with a missing value that rounds would not meet."""
+    for plan in (plan for relation in stratum.relations for plan in relation.checks):
+        with run.guarded(stats):
+            run.engine.first(run.statement(plan))
     for verdict in stratum.verdicts:
         for obligation in verdict.obligations:
-            with run.guarded():
+            with run.guarded(stats):
                 rows = _violations(
                     obligation.relation, signatures[obligation.relation], obligation.position, obligation.bound
                 )
                 row = run.engine.first(run.statement(rows))
             if row is not None:
+                shown = _shown(signatures[obligation.relation], row)
                 raise DataError(
-                    f"`{obligation.relation}({_shown(row)})` breaks {obligation.text}, which `{verdict.aggregate}` in "
+                    f"`{obligation.relation}({shown})` breaks {obligation.text}, which `{verdict.aggregate}` in "
                     f"the recursion of `{verdict.predicate}` relies on",
                     span=verdict.span,
                     fix=f"remove such rows, or filter them out where `{obligation.relation}` is read",
@@ -271,16 +358,19 @@ def check_domains(run: SqlEvaluator, given: Given) -> None:
             row = run.engine.first(run.statement(_violations(given.name, signature, position, bound)))
             if row is not None:
                 value = int(bound.value) if bound.value == int(bound.value) else bound.value
+                name = signature.columns[position].name
                 raise DataError(
-                    f"`{signature.name}({_shown(row)})` breaks `{signature.columns[position].name} {bound.operator} "
-                    f"{value}`, which is declared",
+                    f"`{signature.name}({_shown(signature, row)})` breaks `{name} {bound.operator} {value}`, which is "
+                    "declared",
                     span=signature.span,
                     fix="remove such rows, or the condition",
                 )
 
 
-def _shown(row: tuple[Any, ...]) -> str:
-    return ", ".join(repr(value) if isinstance(value, str) else str(value) for value in row)
+def _shown(signature: Signature, row: tuple[Any, ...]) -> str:
+    """A row as it is written in a program, with `_` for columns that were not read."""
+    whole = signature.row(row)
+    return ", ".join("_" if v is None else repr(v) if isinstance(v, str) else str(v) for v in whole)
 
 
 def _violations(relation: str, signature: Signature, position: int, bound: Bound) -> Plan:
@@ -319,7 +409,9 @@ def given_relations(
         for relation in (name, given_part(name)):
             if relation in read and relation not in derived:
                 facts = program.facts.get(name, ())
-                result.append(Given(relation, signature, sources.get(name), facts, relation in counting))
+                # Without all of its columns nothing counts its rows: those that are equal may differ in the others.
+                counts = relation in counting and signature.reading is None
+                result.append(Given(relation, signature, sources.get(name), facts, counts))
     return result
 
 

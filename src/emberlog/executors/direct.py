@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from emberlog.analysis.functions import type_of
 from emberlog.data.arrow import array_of, arrow_type
+from emberlog.deep import Deep, run_deep
 from emberlog.plan.logical import (
     Condition,
     Distinct,
@@ -55,7 +56,7 @@ def direct_rows(plan: Plan, count: Callable[[str], int], fetch: Callable[[str], 
     if not copies(plan) and sum(count(scan.relation) for scan in scans(plan)) > FEW:
         return None
     try:
-        found = _rows(plan, fetch)
+        found = run_deep(_rows(plan, fetch))
     except _Many:
         return None
     return pa.table(list(found.columns.values()), names=list(found.columns))
@@ -142,7 +143,7 @@ class _Many(Exception):
     """A join gives too many rows."""
 
 
-def _rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> _Rows:
+def _rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> Deep[_Rows]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -154,28 +155,30 @@ def _rows(plan: Plan, fetch: Callable[[str], pa.Table]) -> _Rows:
             kept = {name: table.column(spot) for spot, name in enumerate(names) if name is not None}
             return _Rows(table.num_rows, kept)
         case Select(child, conditions):
-            rows = _rows(child, fetch)
+            rows: _Rows = yield _rows(child, fetch)
             return rows.only(_numbers(pc.indices_nonzero(reduce(pc.and_, [_mask(one, rows) for one in conditions]))))
         case Extend(child, column, Constant(value)):
-            rows = _rows(child, fetch)
+            rows = yield _rows(child, fetch)
             made = array_of([value] * rows.count, arrow_type(columns(plan)[column]))
             return _Rows(rows.count, {**rows.columns, column: pa.chunked_array([made])})
         case Project(child, items):
-            rows = _rows(child, fetch)
+            rows = yield _rows(child, fetch)
             return _Rows(rows.count, {n: rows.columns[term.name] for n, term in items if isinstance(term, Variable)})
         case Distinct(child):
-            rows = _rows(child, fetch)
+            rows = yield _rows(child, fetch)
             return _first_of_each(rows, list(rows.columns))
         case Group(child, keys, (Fold(column, function, str() as argument),)):
-            rows = _rows(child, fetch)
+            rows = yield _rows(child, fetch)
             values = _numbers(rows.columns[argument])
             # Turned round bit by bit, numbers are in the other order, and none is out of range.
             best = _first_of_each(rows, list(keys), values if function == "min" else ~values)
             return _Rows(best.count, {**{key: best.columns[key] for key in keys}, column: best.columns[argument]})
         case Join(left, right):
-            return _joined(_rows(left, fetch), _rows(right, fetch), _shared(plan))
+            return _joined((yield _rows(left, fetch)), (yield _rows(right, fetch)), _shared(plan))
         case Union(inputs):
-            parts = [_rows(child, fetch) for child in inputs]
+            parts = []
+            for child in inputs:
+                parts.append((yield _rows(child, fetch)))
             first = list(parts[0].columns)
             tables = [pa.table(list(part.columns.values()), names=first) for part in parts]
             together = pa.concat_tables(tables, promote_options="permissive")

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from emberlog.data.arrow import arrow_type
-from emberlog.diagnostics import ExecutionError
 from emberlog.executors.base import Options
 from emberlog.executors.kernel import as_bag, copied_parts, end_of, limits_on_rounds, resolved
 from emberlog.executors.pushing import asked
+from emberlog.executors.session import heap_of
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
 from emberlog.kernels.cluster.job import Finished, run_workers
 from emberlog.kernels.cluster.manifest import Manifest
@@ -35,11 +35,12 @@ from emberlog.kernels.cluster.probe import Unavailable, look_at
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.pivots import Pivots, divided, pivots
 from emberlog.kernels.program import Copies, Domain, Id, KernelProgram, Kind
+from emberlog.memory import Budget
 from emberlog.plan.logical import Plan, RelationPlan, Stratum
 from emberlog.plan.partials import Decision, Partial, Split
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
-from emberlog.stats import Limits, Meter, StratumStats
+from emberlog.stats import Meter, StratumStats
 from emberlog.types import INT64_MAX, NUMBER, Type
 
 MOST_NAMES = 20_000_000  # values of a dictionary that goes through the driver
@@ -67,6 +68,7 @@ class DistributedKernels:
         session: Any,
         sql: SqlEvaluator,
         options: Options,
+        budget: Budget,
         scratch: Path,
         files: Mapping[str, tuple[Path, ...]],
         copied: Mapping[str, Copies],
@@ -74,6 +76,7 @@ class DistributedKernels:
         self.session = session
         self.sql = sql
         self.options = options
+        self.budget = budget
         self.scratch = scratch
         self.files = files
         self.copied = copied
@@ -92,11 +95,13 @@ class DistributedKernels:
         """
         from emberlog.kernels.worker import KernelWorker
 
-        started = monotonic()
-        folder = self._folder()
+        clock, stratum_names = meter.clock, ", ".join(stratum.names)
+        with clock.step("start workers"):
+            folder = self._folder()
         copies = self._copies(stratum, program)
         frames = self._frames(stratum, program, copies)
-        names = self._names(program, frames)
+        with clock.step("encode", stratum_names):
+            names = self._names(program, frames)
         coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
         inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
         for source in {source for parts in copies.values() for source, _ in parts}:
@@ -108,17 +113,22 @@ class DistributedKernels:
         worker = KernelWorker(
             coded,
             replace(self.options.choices(), workers=1 if size > 1 else self._slots(), keep=decision.keep),
-            _what_is_left(meter),
+            meter.limits,
             growing,
             inventing,
             end_of(stratum.until),
             stratum.evaluation != "delta",
             copies,
             tuple(asked(partial) for partial in decision.partials),
+            monotonic() - meter.started,
+            meter.rows,
+            self.budget.left() if self.budget.asked else None,
+            heap_of(self.session),
         )
         done = run_workers(self.session, inputs, worker, size, folder, _outputs(program, decision))
         told = [json.loads(report.summary) for report in done.reports]
-        self._tell(stats, stratum, told, done, started)
+        clock.part("send inputs", stratum_names, done.seconds["inputs"])
+        self._tell(stats, stratum, told)
         stats.kept = decision.text
         for name in decision.keep:
             self._keep(name, done, _copied(program, name), names)
@@ -142,10 +152,7 @@ class DistributedKernels:
         self.runs += 1
         folder = self.scratch / f"kernel{self.runs}"
         folder.mkdir(mode=0o700, parents=True)
-        try:
-            look_at(self.session, folder)
-        except ExecutionError as error:
-            raise Unavailable(error.message) from error
+        look_at(self.session, folder)
         return folder
 
     # --- what goes in --------------------------------------------------------------------------------------------
@@ -265,9 +272,7 @@ class DistributedKernels:
 
     # --- what comes out ------------------------------------------------------------------------------------------
 
-    def _tell(
-        self, stats: StratumStats, stratum: Stratum, told: Iterable[Mapping[str, Any]], done: Any, started: float
-    ) -> None:
+    def _tell(self, stats: StratumStats, stratum: Stratum, told: Iterable[Mapping[str, Any]]) -> None:
         reports = list(told)
         stats.evaluator = "kernel"
         stats.placement = "spark (tasks)"
@@ -281,7 +286,6 @@ class DistributedKernels:
         stats.stopped = "fixpoint"
         if reports[0]["converged"] and stratum.until is not None:
             stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {stats.residual:.3g}"
-        stats.seconds = monotonic() - started
 
     def _take(self, name: str, done: Finished, columns: Described, names: Mapping[int, Names]) -> pa.Table | None:
         """What workers wrote: its rows where they are few and lie in files, else a table as `_keep` makes them."""
@@ -348,13 +352,6 @@ def _outputs(program: KernelProgram, decision: Decision) -> dict[str, Kinds]:
     return {
         name: tuple("float64" if kind == "float" else "int64" for kind, _ in columns) for name, columns in found.items()
     }
-
-
-def _what_is_left(meter: Meter) -> Limits:
-    """The limits of a run that workers are held to."""
-    left = meter.seconds_left
-    rows = None if meter.limits.rows is None else max(meter.limits.rows - meter.rows, 1)
-    return Limits(meter.limits.rounds, rows, None if left is None else max(left, 0.001))
 
 
 def _coded(domain: Domain, names: Names | None) -> Domain:

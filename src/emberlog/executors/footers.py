@@ -19,8 +19,11 @@ def plain_files(location: str) -> tuple[Path, ...]:
     return tuple(file.absolute() for file in sorted(path.glob("*.parquet")))
 
 
-def certain_rows(files: Sequence[Path], columns: Sequence[Column]) -> int | None:
-    """How many rows there are, if every column is of the program's type, in 64 bits, and certain to have no null."""
+def certain_rows(
+    files: Sequence[Path], columns: Sequence[Column], positions: Sequence[int] | None = None
+) -> int | None:
+    """How many rows there are, if every column (at `positions`) is of the program's type, in 64 bits, and certain to
+    have no null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -34,7 +37,8 @@ def certain_rows(files: Sequence[Path], columns: Sequence[Column]) -> int | None
             return None
         if len(schema) != len(columns) or footer.num_columns != len(columns):
             return None
-        for spot, column in enumerate(columns):
+        for spot in range(len(columns)) if positions is None else positions:
+            column = columns[spot]
             if column.type.bits != 64 or schema.field(spot).type != wanted.get(column.type.kind):
                 return None
             for group in range(footer.num_row_groups):
@@ -45,10 +49,11 @@ def certain_rows(files: Sequence[Path], columns: Sequence[Column]) -> int | None
     return rows if files else None
 
 
-def spark_schema(file: Path) -> Any:
-    """The columns of a file whose rows are certain, as Spark names them."""
+def spark_schema(file: Path, positions: Sequence[int] | None = None) -> Any:
+    """The columns of a file whose rows are certain (those at `positions`), as Spark names them."""
     import pyarrow.parquet as pq
     from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-    found = pq.read_schema(file)
+    whole = pq.read_schema(file)
+    found = [whole.field(i) for i in (range(len(whole)) if positions is None else positions)]
     return StructType([StructField(f.name, LongType() if str(f.type) == "int64" else DoubleType()) for f in found])

@@ -10,10 +10,26 @@ from functools import reduce
 from operator import or_
 from typing import Any, Literal
 
+from emberlog.analysis.program import Signature
+from emberlog.causes import cause_of
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.sql.dialect import Dialect
-from emberlog.sql.evaluate import reason_of
 from emberlog.types import Column, Type, integer_range
+
+
+def read_columns(relation: str, frame: Any, origin: str, signature: Signature) -> Any:
+    """The columns of a frame that the program uses, as `c0`, `c1`, ... Raises DataError if it has another number."""
+    reading = signature.reading
+    wanted = len(signature.columns if reading is None else reading.whole)
+    if len(frame.columns) != wanted:
+        raise DataError(
+            f"`{relation}` has {wanted} columns in the program and {len(frame.columns)} in {origin} "
+            f"({', '.join(frame.columns)})"
+        )
+    named = frame.toDF(*(f"c{i}" for i in range(wanted)))
+    if reading is None:
+        return named
+    return named.select(*(f"c{i}" for i in reading.positions)).toDF(*(f"c{i}" for i in range(len(reading.positions))))
 
 
 def checked_frame(
@@ -27,16 +43,12 @@ def checked_frame(
 ) -> tuple[Any, int]:
     """The frame with columns `c0`, `c1`, .. of the program's types, and its number of rows.
 
-    `origin` is what an error calls the frame. Rows with nulls are an error, or dropped with a warning.
+    `frame` has these columns alone, as `read_columns` gives them. `origin` is what an error calls the frame. Rows with
+    nulls are an error, or dropped with a warning.
     """
-    if len(frame.columns) != len(columns):
-        raise DataError(
-            f"`{relation}` has {len(columns)} columns in the program and {len(frame.columns)} in {origin} "
-            f"({', '.join(frame.columns)})"
-        )
     from pyspark.sql import functions as f
 
-    raw = frame.toDF(*(f"c{i}" for i in range(len(columns))))
+    raw = frame
     values = [f.col(f"c{i}") for i in range(len(columns))]
     typed = [_typed(value, column.type, dialect) for value, column in zip(values, columns, strict=True)]
     gap = reduce(or_, (value.isNull() for value in values))
@@ -46,7 +58,7 @@ def checked_frame(
     try:
         found = raw.agg(*counts).first()
     except Exception as error:
-        raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {reason_of(error)}") from error
+        raise ExecutionError(f"Spark could not read `{relation}` from {origin}: {cause_of(error)}") from error
     _tell_nulls(relation, columns, found, nulls, warn)
     _refuse_misfits(relation, columns, found)
     kept = raw.where(~gap) if found["gaps"] else raw  # dropna would take NaN for a null
@@ -54,11 +66,23 @@ def checked_frame(
     return kept.select(*named), int(found["n"]) - int(found["gaps"])
 
 
+def certain_frame(frame: Any, columns: Sequence[Column]) -> Any:
+    """The same for a frame that needs no check: it has the program's types and no nulls."""
+    from pyspark.sql import functions as f
+
+    named = frame.toDF(*(f"c{i}" for i in range(len(columns))))
+    values = [
+        f.col(f"c{i}") + 0.0 if column.type.kind == "float" else f.col(f"c{i}") for i, column in enumerate(columns)
+    ]
+    return named.select(*(value.alias(f"c{i}") for i, value in enumerate(values)))
+
+
 def _typed(value: Any, type: Type, dialect: Dialect) -> Any:
     """A Spark column as one of the program's type; null where the value does not fit."""
     if type.kind == "float" and type.bits == 32:
         value = value.try_cast("float")
-    return value.try_cast(dialect.type_name(type))
+    cast = value.try_cast(dialect.type_name(type))
+    return cast + 0.0 if type.kind == "float" else cast  # no value of a program is -0.0
 
 
 def _counts(spot: int, value: Any, cast: Any, type: Type) -> list[Any]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
 from emberlog.executors.direct import direct_rows
-from emberlog.kernels.program import Copies, End, KernelProgram
+from emberlog.kernels.program import Copies, End, Id, KernelProgram
 from emberlog.plan.logical import (
     Distinct,
     Fold,
@@ -24,6 +23,7 @@ from emberlog.plan.logical import (
     columns,
     keep,
 )
+from emberlog.plan.origins import Heavy
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import MOST_ROUNDS, Meter, StratumStats
 from emberlog.syntax.nodes import Constant, Until, Variable
@@ -48,6 +48,13 @@ class KernelResult:
 
     def count(self) -> int:
         return self.evaluated.counts[self.name]
+
+    def heavy(self) -> Heavy:
+        """What is known of its rows without looking at them."""
+        program, sizes = self.evaluated.encoder.program, self.evaluated.encoder.sizes
+        kinds, rows = program.kinds(self.name), self.count()
+        values = (min(sizes[kind.domain], rows) if isinstance(kind, Id) else rows for kind in kinds)
+        return Heavy(rows, tuple(values), streamed=True)
 
     def reader(self) -> pa.RecordBatchReader:
         """The rows, piece by piece."""
@@ -80,16 +87,21 @@ def evaluate_locally(
     fetch: Callable[[str], pa.Table],
 ) -> dict[str, KernelResult]:
     """Evaluates a component by kernels in this process; `count` and `fetch` give the rows of other relations."""
+    from emberlog.kernels.cache import COMPILING
     from emberlog.kernels.evaluate import evaluate
     from emberlog.kernels.watch import MeterWatch
 
-    started = monotonic()
+    names, compiled = ", ".join(stratum.names), COMPILING.seconds
     with sql.guarded(stats):
-        statics = {static.name: fetch(static.name) for static in program.statics}
+        statics = {}
+        for static in program.statics:
+            with meter.clock.step("fetch", static.name):
+                statics[static.name] = fetch(static.name)
         exits, starts = first_rows(sql, stratum, count, fetch)
     growing, inventing = limits_on_rounds(stratum)
-    watch = MeterWatch(meter, stats, growing, inventing)
-    evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until), stats.restart)
+    watch = MeterWatch(meter, stats, growing, inventing, choices.budget)
+    with meter.deadline.enforced(f"computing {names}"):
+        evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until), stats.restart)
     stats.evaluator = "kernel"
     stats.how = evaluated.how
     stats.derivations = evaluated.derivations
@@ -100,7 +112,8 @@ def evaluate_locally(
     stats.stopped = "fixpoint"
     if evaluated.converged and stratum.until is not None:
         stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {evaluated.residual:.3g}"
-    stats.seconds = monotonic() - started
+    meter.clock.part("compile", names, COMPILING.seconds - compiled)
+    meter.clock.part("encode", names, evaluated.encoder.encoding.seconds)
     meter.check(stats, stats.facts)
     meter.rows += stats.facts
     return {name: KernelResult(name, evaluated) for name in stratum.names}

@@ -9,6 +9,7 @@ from emberlog.analysis.program import CheckedProgram, Component, Signature
 from emberlog.diagnostics import DataError
 from emberlog.plan.logical import Scan, Stratum
 from emberlog.plan.names import given_part, positions
+from emberlog.stats import StratumStats
 from emberlog.types import Value
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 1000
 
 
-def check_prem(executor: Executor, stratum: Stratum) -> None:
+def check_prem(executor: Executor, stratum: Stratum, stats: StratumStats) -> None:
     """Raises a `DataError` with the round and the group in which PreM does not hold for the data at hand."""
     extrema = any(verdict.aggregate in ("min", "max") for verdict in stratum.verdicts)
     if not extrema or stratum.indexed:  # an iteration computes each state from the one before, whatever it was
@@ -29,10 +30,11 @@ def check_prem(executor: Executor, stratum: Stratum) -> None:
     component = _component(program, stratum)
     setting = Setting(frozenset(component.predicates), component.rules, program.signatures, program.facts)
     lower = {name for rule in component.rules for name in rule.reads()} - setting.members
-    relations = {name: _rows(executor, name, program.signatures[name]) for name in lower}
-    found = find_violation(
-        setting, relations, _given(executor, component), executor.options.limits.rounds or MOST_ROUNDS
-    )
+    with executor.guarded(stats):
+        relations = {name: _rows(executor, name, program.signatures[name]) for name in lower}
+        given = _given(executor, component)
+    rounds = executor.options.limits.rounds or MOST_ROUNDS
+    found = find_violation(setting, relations, given, rounds, lambda: executor.meter.check(stats, 0))
     if found is None:
         return
     verdict = next(verdict for verdict in stratum.verdicts if verdict.predicate == found.predicate)

@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 from threading import Thread, current_thread, main_thread
 from typing import Any, NoReturn
 
+from emberlog.causes import cause_of
 from emberlog.diagnostics import ExecutionError
+from emberlog.sessions import lost, session_gone
 
 
 def local_session(workers: int | None) -> tuple[Any, bool]:
     """The active session, or a new one on this machine; and whether it is new."""
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
+    active = active_session()
     if active is not None:
         return active, False
     return new_session(f"local[{workers or '*'}]", workers), True
@@ -29,7 +29,36 @@ def active_session() -> Any:
         return None
     from pyspark.sql import SparkSession
 
-    return SparkSession.getActiveSession()
+    try:
+        return SparkSession.getActiveSession()
+    except Exception as error:  # it asks the JVM
+        raise session_gone() from error
+
+
+def is_on_this_machine(session: Any) -> bool:
+    """Does a session read the files of this machine, for certain?"""
+    classic = getattr(session, "sparkContext", None) is not None
+    return classic and _setting(session, "spark.master", "").startswith("local")
+
+
+def heap_of(session: Any) -> int:
+    """Bytes that the Java process of a session on this machine may take for its heap; 0 for one elsewhere."""
+    if not is_on_this_machine(session):
+        return 0
+    told = _setting(session, "spark.driver.memory", "1g").strip().lower()
+    units = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+    number, unit = told.rstrip("bkmgt"), told.lstrip("0123456789")[:1]
+    return int(number) * units[unit or "m"] if number.isdigit() else 2**30
+
+
+def _setting(session: Any, name: str, default: str) -> str:
+    try:
+        return str(session.conf.get(name, default))
+    except Exception as error:  # it asks the JVM
+        told = lost(session, error)
+        if told is None:
+            raise
+        raise told from error
 
 
 def new_session(master: str, workers: int | None = None) -> Any:
@@ -46,9 +75,8 @@ def new_session(master: str, workers: int | None = None) -> Any:
             builder = builder.config(name, value)
         return _started(builder)
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ExecutionError(
-            f"Spark did not start: {reason}",
+            f"Spark did not start: {cause_of(error)}",
             fix='Spark 4 needs Java 17 or later (JAVA_HOME or `java` on the PATH); or use executor="local"',
         ) from error
 

@@ -9,42 +9,53 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from emberlog.analysis.program import CheckedProgram
-from emberlog.data.load import dummy_table, fact_table, given_table
+from emberlog.data.arrow import field_names
+from emberlog.data.load import dummy_table, fact_table
 from emberlog.data.sources import (
     ArrowSource,
     DatasetSource,
     EmptySource,
     JdbcSource,
+    RelationSource,
     Source,
     SparkSource,
     SparkTableSource,
     TextSource,
 )
-from emberlog.diagnostics import counted
+from emberlog.diagnostics import ExecutionError, counted, sized
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations, counted_relations
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
-from emberlog.executors.frames import checked_frame
-from emberlog.executors.kernel import as_bag, copied_parts, refuse, resolved
-from emberlog.executors.local import LocalExecutor, duplicates
-from emberlog.executors.session import join_settings
+from emberlog.executors.frames import certain_frame, checked_frame, read_columns
+from emberlog.executors.kernel import as_bag, copied_parts, resolved
+from emberlog.executors.local import MOST_TO_LOOK_AT, LocalExecutor, duplicates
+from emberlog.executors.schemas import frame_of_source
+from emberlog.executors.session import heap_of, is_on_this_machine, join_settings
+from emberlog.memory import Budget
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.names import given_name, stateless
 from emberlog.plan.partials import Decision, Partial
+from emberlog.sessions import beside_interrupts
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.sql.statement import Statement
-from emberlog.stats import Meter, Outgrown, StratumStats
+from emberlog.stats import Outgrown, RoundLimit, StratumStats
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.distributed import DistributedKernels
     from emberlog.kernels.program import Copies, KernelProgram
+    from emberlog.sql.cycles import Cycle
 
+Answer = TypeVar("Answer")
+
+BATCH = 1 << 17  # rows that are read out at once
 SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
 SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
 
@@ -53,17 +64,20 @@ class SparkExecutor(Executor):
     def __init__(
         self, session: Any, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path
     ) -> None:
-        super().__init__(program, plan, options, scratch)
+        # What Spark keeps in its Java process is Spark's; the rest of this machine is shared by driver and tasks.
+        super().__init__(program, plan, options, scratch, Budget.of(options.memory, reserved=heap_of(session)))
         self.session = session
         self.engine = SparkEngine(session)
         self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
         # The driver's share has the same clock and limits, and room of its own while Spark can take over.
-        self.driver = LocalExecutor(program, plan, options, scratch)
+        self.driver = LocalExecutor(program, plan, options, scratch, budget=self.budget)
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
         self.driver.pushing = self.pushing
         self.in_driver: dict[str, int] = {}  # relations that the driver has, and their rows
         self.on_spark: set[str] = set()
+        self.source_rows: dict[str, int] = {}  # of sources that are on Spark
+        self.told: dict[str, StratumStats] = {}  # of relations that are only defined
         self.defined: set[str] = set()  # relations on Spark that are a plan only
         self.readers = _readers(plan)
         self.files: dict[str, tuple[Path, ...]] = {}  # Parquet files that hold a relation as it is
@@ -77,6 +91,9 @@ class SparkExecutor(Executor):
         self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str] = frozenset()
     ) -> Outcome:
         self.driver.wanted = wanted
+        return self._beside_interrupts(lambda: self._run(sources, wanted, sized))
+
+    def _run(self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str]) -> Outcome:
         with join_settings(self.session, self.options.variants.join):
             return super().run(sources, wanted, sized)
 
@@ -88,15 +105,24 @@ class SparkExecutor(Executor):
                 self._load_files(given, location)
             case None | ArrowSource() | EmptySource() | TextSource() | DatasetSource():
                 # Text files too: they lie where the driver runs, and only our own reader tells what is wrong in them.
-                self._load_table(given, self._table(given))
+                self._load_table(given, self.read(given))
             case SparkSource(frame):
                 self._load_frame(given, frame, "its DataFrame")
-            case SparkTableSource(table):
-                self._load_frame(given, self.session.table(table), table)
-            case JdbcSource(pairs):
-                self._load_frame(given, self.session.read.format("jdbc").options(**dict(pairs)).load(), "its table")
+            case RelationSource(rows) if rows.count() > SMALL_SOURCE or self.options.placement == "spark":
+                self._load_frame(given, rows.to_spark(), "its relation")
+            case RelationSource():
+                self._load_table(given, self.read(given))
+            case SparkTableSource() | JdbcSource() as source:
+                origin = source.table if isinstance(source, SparkTableSource) else "its table"
+                self._load_frame(given, frame_of_source(given.signature.name, source, self.session), origin)
             case _:
                 assert_never(given.source)
+
+    @contextmanager
+    def guarded(self, stats: StratumStats) -> Iterator[None]:
+        in_driver = self.meter.stop.interruptible(self.driver.engine.interrupt, self.meter.seconds_left)
+        with self.sql.guarded(stats), in_driver:
+            yield
 
     def home(self, relation: str) -> SqlEvaluator:
         return self.driver.sql if relation in self.in_driver else self.sql
@@ -104,23 +130,26 @@ class SparkExecutor(Executor):
     def _load_files(self, given: Given, location: str) -> None:
         """Parquet. Where the footers say all that is asked of the rows, they are not read here."""
         files = plain_files(location) if not given.facts else ()
-        rows = certain_rows(files, given.signature.columns)
+        signature, reading = given.signature, given.signature.reading
+        whole, positions = (signature.columns, None) if reading is None else (reading.whole, reading.positions)
+        rows = certain_rows(files, whole, positions) if signature.columns else None
         # Spark would run a job to learn what the footers have told.
-        known = self.session.read if rows is None else self.session.read.schema(spark_schema(files[0]))
-        frame = known.parquet(_absolute(location))
+        known = self.session.read if rows is None else self.session.read.schema(spark_schema(files[0], positions))
+        frame = _read_parquet(known, location)
         if rows is None:
             self._load_frame(given, frame, location)
         elif rows <= SMALL_SOURCE and self.options.placement != "spark":
-            self._load_table(given, self._table(given))
+            self._load_table(given, self.read(given))
         else:
-            self._keep_frame(given, frame.toDF(*(f"c{i}" for i in range(len(given.signature.columns)))), rows)
-        if rows is not None and not given.counts and given.name in self.on_spark:
+            self._keep_frame(given, certain_frame(frame, signature.columns), rows)
+        if rows is None or given.counts or given.name not in self.on_spark:
+            return
+        if positions is None:
             self.files[given.name] = files
-
-    def _table(self, given: Given) -> pa.Table:
-        return given_table(
-            given.signature.name, given.source, given.signature.columns, given.facts, self.options.nulls, self.warn
-        )
+        elif certain_rows(files, whole) is not None:
+            # Workers read the files themselves, and take the columns out of them.
+            self.files[f"whole/{given.name}"] = files
+            self.copied[given.name] = ((f"whole/{given.name}", positions),)
 
     def _load_table(self, given: Given, table: pa.Table) -> None:
         """Rows that are in the driver already; Spark gets them when it needs them, or at once when they are many."""
@@ -132,10 +161,12 @@ class SparkExecutor(Executor):
 
     def _load_frame(self, given: Given, frame: Any, origin: str) -> None:
         """Rows that Spark has: checked and counted by one job, fetched when they are few."""
-        if not given.signature.columns:
+        signature = given.signature
+        columns, relation = signature.columns, signature.name
+        frame = read_columns(relation, frame, origin, signature)
+        if not columns:
             self._load_table(given, dummy_table(bool(given.facts) or not frame.isEmpty()))
             return
-        columns, relation = given.signature.columns, given.signature.name
         frame, rows = checked_frame(
             relation, frame, origin, columns, self.engine.dialect, self.options.nulls, self.warn
         )
@@ -165,6 +196,7 @@ class SparkExecutor(Executor):
             self.engine.set_frame(name, frame)
             self.defined.add(given.name)
         self.on_spark.add(given.name)
+        self.source_rows[given.name] = rows
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
@@ -179,7 +211,7 @@ class SparkExecutor(Executor):
             for relation in needed:
                 self._need_on_spark(relation)
         stats.placement = self.engine.place
-        check_obligations(self.sql, stratum, self.plan.signatures)
+        check_obligations(self.sql, stratum, stats, self.plan.signatures)
         if not self._by_kernels(stratum, needed, stats):
             if stratum.evaluation != "once":
                 for relation in needed & self.defined:
@@ -188,6 +220,7 @@ class SparkExecutor(Executor):
         self.on_spark.update(stratum.made)
         if stratum.evaluation == "once" and stats.facts is None:
             self.defined.update(stratum.names)
+            self.told |= dict.fromkeys(stratum.names, stats)
             if self._is_copy(stratum):
                 stats.stopped = "read where its columns are"
                 return
@@ -218,7 +251,7 @@ class SparkExecutor(Executor):
             return False
         if self.kernels is None:
             self.kernels = DistributedKernels(
-                self.session, self.sql, self.options, self.scratch, self.files, self.copied
+                self.session, self.sql, self.options, self.budget, self.scratch, self.files, self.copied
             )
         try:
             with self.sql.guarded(stats):
@@ -227,11 +260,27 @@ class SparkExecutor(Executor):
                 self._push(stratum, program, stats, self.kernels)
             return True
         except (Unavailable, GivenUp) as reason:
-            told = reason.reason if isinstance(reason, Unavailable) else reason.message
             if self.options.evaluator == "kernel" and isinstance(reason, Unavailable):
-                raise refuse(stratum, told) from None
-            stats.because = told
+                names = ", ".join(f"`{name}`" for name in stratum.names)
+                raise ExecutionError(
+                    f"no workers for {names} can run in this session: {reason.message}",
+                    fix=reason.fix or 'use evaluator="auto" or "sql"',
+                ) from reason
+            stats.because = reason.message
             return False
+        except RoundLimit as error:
+            from emberlog.sql.cycles import with_cycle
+
+            raise with_cycle(error, self._growth(stratum, needed)) from error.__cause__
+
+    def _growth(self, stratum: Stratum, needed: frozenset[str]) -> Cycle | None:
+        """Why the kernels found no end: the driver looks again, where the inputs are few enough."""
+        elsewhere = [name for name in needed if name not in self.in_driver]
+        if sum(map(self.count, elsewhere)) > MOST_TO_LOOK_AT:
+            return None
+        for name in elsewhere:
+            self.driver.engine.load(self.driver.sql.table(name), self.fetch(name))
+        return self.driver.sql.find_growth(stratum)
 
     def _push(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, kernels: DistributedKernels) -> None:
         """Runs the kernels; what is only aggregated afterwards is aggregated by them, if that can be."""
@@ -268,19 +317,22 @@ class SparkExecutor(Executor):
             return False
         missing = sorted(name for name in needed if name not in self.in_driver)
         if missing:
-            stats.why = f"{missing[0]} is not small"
+            stats.why = self._why_not_here(missing[0])
             return False
         rows = sum(self.in_driver[name] for name in needed)
         forced = self.options.placement == "local"
         stats.why = "placement was forced" if forced else f"its inputs have {counted(rows, 'row')}"
         return True
 
+    def _why_not_here(self, relation: str) -> str:
+        if relation in self.source_rows:
+            return f"{given_name(relation)} has {counted(self.source_rows[relation], 'row')}"
+        return f"{stateless(relation)} was computed on Spark"
+
     def _in_driver(self, stratum: Stratum, stats: StratumStats) -> bool:
         """Evaluates in the driver; False when the result outgrew it and Spark has to do it."""
         room = None if self.options.placement == "local" else SMALL_RESULT
-        meter = Meter(self.options.limits, self.options.progress, room)
-        meter.started, meter.rows = self.meter.started, self.meter.rows
-        self.driver.sql.meter = meter
+        meter = self.driver.sql.meter = self.meter.within(room)
         why = stats.why
         try:
             self.driver.evaluate(stratum, stats)
@@ -288,7 +340,7 @@ class SparkExecutor(Executor):
             stats.why = f"more than {counted(room or 0, 'row')}: moved from the driver to Spark"
             return False
         self.meter.rows = meter.rows
-        stats.placement, stats.why = "driver (duckdb)", why
+        stats.placement, stats.why = f"driver ({stats.placement})", why
         for name in stratum.made:
             self.in_driver[name] = self.driver.count(name)
         self.in_driver |= self.driver.parts
@@ -296,11 +348,15 @@ class SparkExecutor(Executor):
 
     def _need_on_spark(self, relation: str) -> None:
         if relation not in self.on_spark:
-            self.engine.load(self.sql.table(relation), self.driver.fetch(relation))
+            with self.clock.step("move to Spark", relation):
+                self.engine.load(self.sql.table(relation), self.driver.fetch(relation))
             self.on_spark.add(relation)
 
     def _materialise(self, relation: str) -> None:
-        self.sql.materialise(relation, StratumStats((relation,)))
+        """Computes a relation that was only defined; its own row has the time."""
+        stats = self.told.get(relation)
+        with self.clock.step("load", relation) if stats is None else self.clock.time(stats):
+            self.sql.materialise(relation, stats or StratumStats((relation,)))
         self.defined.discard(relation)
 
     # --- results -------------------------------------------------------------------------------------------------
@@ -310,63 +366,109 @@ class SparkExecutor(Executor):
             return self.driver.count(relation)
         if self.kernels is not None and relation in self.kernels.sizes:
             return self.kernels.sizes[relation]
-        with self.sql.guarded():
-            self.sql.define(relation)
-            return self.engine.count(self.sql.table(relation))
+        return self._ask_spark(lambda: self.engine.count(self._table_of(relation)))
+
+    @property
+    def memory(self) -> str:
+        heap = heap_of(self.session)
+        shared = "shared by the driver and the tasks of a machine"
+        return f"{super().memory}, {shared}; Spark's own heap is not counted" + (f": {sized(heap)}" if heap else "")
+
+    def known_count(self, relation: str) -> int | None:
+        if relation in self.in_driver:
+            return self.driver.count(relation)
+        if self.kernels is not None and relation in self.kernels.sizes:
+            return self.kernels.sizes[relation]
+        return self.engine.known_count(self.sql.table(relation))
+
+    def reader(self, relation: str) -> pa.RecordBatchReader:
+        if relation in self.in_driver:
+            return self.driver.reader(relation)
+        if not is_on_this_machine(self.session):
+            return self.fetch(relation).to_reader()
+        import pyarrow.dataset
+
+        path = self.scratch / f"read{len(list(self.scratch.glob('read*')))}.parquet"
+        self.write_parquet(relation, path, field_names(len(self.plan.signatures[relation].columns)))
+        return pyarrow.dataset.dataset(path, format="parquet").scanner(batch_size=BATCH).to_reader()
 
     def fetch(self, relation: str) -> pa.Table:
-        self._have_rows(relation)
         if relation in self.in_driver:
             return self.driver.fetch(relation)
-        with self.sql.guarded():
-            self.sql.define(relation)
-            return self.engine.fetch(self.sql.table(relation))
+        self.check_room(relation, "a table of Arrow")
+        return self._ask_spark(lambda: self.engine.fetch(self._table_with_rows(relation)))
 
     def head(self, relation: str, count: int) -> pa.Table:
-        self._have_rows(relation)
         if relation in self.in_driver:
             return self.driver.head(relation, count)
-        with self.sql.guarded():
-            self.sql.define(relation)
-            return self.engine.head(self.sql.table(relation), count)
-
-    def _have_rows(self, relation: str) -> None:
-        if relation not in self.in_driver:  # the driver sees to its own
-            self.have_rows(relation)
+        return self._ask_spark(lambda: self.engine.head(self._table_with_rows(relation), count))
 
     def frame(self, relation: str) -> Any:
-        self._have_rows(relation)
-        with self.sql.guarded():
-            self._need_on_spark(relation)
-            self.sql.define(relation)
-            return self.engine.frame(self.sql.table(relation))
+        return self._ask_spark(lambda: self._frame(relation))
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
         if relation in self.in_driver:
             self.driver.write_parquet(relation, path, names)
-            return
-        if self._hand_out(relation, path, names):
-            return
-        frame = self.frame(relation).toDF(*names)
-        with self.sql.guarded():
-            frame.write.mode("overwrite").parquet(str(path.absolute()))
+        else:
+            self._ask_spark(lambda: self._write_parquet(relation, path, names))
+
+    def _ask_spark(self, question: Callable[[], Answer]) -> Answer:
+        """What Spark answers; it can be interrupted, and its failures are told as errors of ours."""
+
+        def guarded() -> Answer:
+            with self.sql.guarded():
+                return question()
+
+        return self._beside_interrupts(guarded)
+
+    def _beside_interrupts(self, work: Callable[[], Answer]) -> Answer:
+        with self.clock.lent() as borrowed:
+
+            def timed() -> Answer:
+                with borrowed():
+                    return work()
+
+            return beside_interrupts(self.session, self.options.stop, timed)
+
+    def _table_with_rows(self, relation: str) -> str:
+        self.have_rows(relation)
+        return self._table_of(relation)
+
+    def _table_of(self, relation: str) -> str:
+        self.sql.define(relation)
+        return self.sql.table(relation)
+
+    def _frame(self, relation: str) -> Any:
+        if relation not in self.in_driver:  # the driver sees to its own
+            self.have_rows(relation)
+        self._need_on_spark(relation)
+        return self.engine.frame(self._table_of(relation))
+
+    def _write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
+        self.have_rows(relation)
+        if not self._hand_out(relation, path, names):
+            self._frame(relation).toDF(*names).write.mode("overwrite").parquet(str(path.absolute()))
 
     def _hand_out(self, relation: str, path: Path, names: list[str]) -> bool:
         """Gives away the files in which workers left a relation, if they are what is asked for."""
         from emberlog.kernels.cluster.manifest import hand_out
 
-        self._have_rows(relation)
         manifest = None if self.kernels is None else self.kernels.manifests.get(relation)
         return manifest is not None and hand_out(manifest, relation, names, path.absolute())
 
     def close(self) -> None:
-        self.driver.close()
-        self.engine.close()
+        try:
+            self.driver.close()
+        finally:
+            self.engine.close()
 
 
-def _absolute(location: str) -> str:
-    """A path of this machine in full: Spark may have been started in another folder."""
-    return str(Path(location).absolute()) if Path(location).exists() else location
+def _read_parquet(reader: Any, location: str) -> Any:
+    """The frame of a location. A path of this machine is given in full, as Spark may have been started in another
+    folder, and as it is: Spark would take `[1]` in it for a pattern."""
+    if not Path(location).exists():
+        return reader.parquet(location)
+    return reader.option("__globPaths__", "false").parquet(str(Path(location).absolute()))
 
 
 def _readers(plan: ProgramPlan) -> Counter[str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from textwrap import wrap
 
 from emberlog.analysis.program import CheckedProgram
+from emberlog.asked import sized_relations
 from emberlog.explain.graph import and_or_tree, recursion
 from emberlog.explain.page import fragment, page
 from emberlog.explain.picture import draw
@@ -30,18 +31,21 @@ class Plan:
         plan: ProgramPlan,
         executor: str,
         rows: frozenset[str] = frozenset(),
+        empty: frozenset[str] = frozenset(),
     ) -> None:
         self.program = program
         self.checked = checked
         self.plan = plan
         self.executor = executor
         self.rows = rows  # the relations whose rows are asked for
+        self.empty = empty  # the predicates whose sources are known to have no rows
         goals = (item for item in program.items if isinstance(item, nodes.Goal))
         self.goals = {f"goal/{number}": show(goal) for number, goal in enumerate(goals)}
 
     @cached_property
     def strata(self) -> list[StratumReport]:
-        return report_strata(self.checked, self.plan, self.executor, self.goals, self.rows)
+        sized = frozenset(sized_relations(self.program))
+        return report_strata(self.checked, self.plan, self.executor, self.goals, self.rows, self.empty, sized)
 
     @cached_property
     def sections(self) -> list[tuple[str, list[str]]]:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.kernels.describe import describe, kept
+from emberlog.plan.entries import no_entry
 from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.names import given_part, stateless
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
@@ -32,6 +33,7 @@ class StratumReport:
     where: str
     exchanges: str
     limits: str
+    note: str  # what is wrong with it, as far as that is known without a run
     title: str
 
     def rows(self) -> list[tuple[str, str]]:
@@ -44,14 +46,24 @@ class StratumReport:
             ("runs", self.where),
             ("exchanges", self.exchanges),
             ("limits", self.limits),
+            *([("note", self.note)] if self.note else []),
         ]
 
 
 def report_strata(
-    checked: CheckedProgram, plan: ProgramPlan, executor: str, goals: Mapping[str, str], rows: frozenset[str]
+    checked: CheckedProgram,
+    plan: ProgramPlan,
+    executor: str,
+    goals: Mapping[str, str],
+    rows: frozenset[str],
+    empty: frozenset[str] = frozenset(),
+    sized: frozenset[str] = frozenset(),
 ) -> list[StratumReport]:
     """Every stratum of the plan, in the order of evaluation; `goals` has the texts of goals by their predicates, `rows`
-    the relations whose rows are asked for."""
+    the relations whose rows are asked for, `sized` those whose number of rows is, `empty` the predicates whose sources
+    have no rows."""
+    asked = rows | sized
+    barren = no_entry(plan, empty)
     origins: dict[str, frozenset[str]] = {}
     found = []
     for number, stratum in enumerate(plan.strata, 1):
@@ -66,11 +78,12 @@ def report_strata(
                 physical,
                 reads,
                 _evaluation(stratum),
-                describe(stratum, plan),
+                describe(stratum, plan, asked),
                 kept(stratum, plan, rows, executor),
                 _where(executor, sorted(behind)),
                 _exchanges(physical, executor),
                 _limits(stratum),
+                barren.get(stratum.names, ""),
                 _title(stratum, goals),
             )
         )

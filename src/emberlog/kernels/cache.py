@@ -1,8 +1,8 @@
 """Compiled loops, kept on disk.
 
-Numba cannot cache code that was made by `exec`, so a source becomes a module in a private folder, named by the hash of
-everything that its machine code depends on. A file lock lets one process compile while others wait: Numba's own cache
-is not safe when several processes write to it.
+Machine code goes to a private folder (`folders`, which says what is trusted), under the hash of everything that it
+depends on. A file lock for each function lets one process compile it while others wait: Numba's own cache, of which
+`disk` makes ours, is not safe when several processes write what they have compiled of one function.
 
 For tests, EMBERLOG_JIT in the environment says who evaluates: with `always` compiled loops, also what is so small that
 the interpreter would (`columns`); with `off` the same loops as plain Python, slowly, and nothing is compiled.
@@ -12,22 +12,28 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache, wraps
 from pathlib import Path
 from threading import RLock, local
-from typing import Any
+from time import sleep
+from types import ModuleType
+from typing import Any, BinaryIO
 
+from emberlog.clock import Stopwatch
+from emberlog.deadline import COMPILER, Call
 from emberlog.kernels.code.source import Array, Source
+from emberlog.kernels.folders import choose_folder, refuse_to_write
 
 _LOCK = RLock()
-_HELD = local()  # does this thread hold the lock of the folder?
+_HELD = local()  # the names of the locks that a thread holds
+_POLL = 0.05  # seconds between two tries to take a lock
 _PARTS: list[Any] = []  # what `jit` made
+COMPILING = Stopwatch()  # the time of this process for compiling loops, or loading what was compiled
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
 INTERPRETS = os.environ.get("EMBERLOG_JIT") not in ("off", "always")
 
@@ -38,22 +44,22 @@ def jit(function: Callable[..., Any]) -> Any:
         return interpreted(function)
     import numba
 
-    made = serialised(numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    from emberlog.kernels.disk import keep_on_disk, package_stamp
+
+    made = numba.njit(nogil=True, error_model="numpy")(function)
+    made = serialised(keep_on_disk(made, folder(), package_stamp()))
     _PARTS.append(made)
     return made
 
 
 def serialised(made: Any) -> Any:
-    """A function of Numba that compiles, whenever it does, while no other process of ours does."""
+    """A function of Numba that compiles, whenever it does, while no other process of ours compiles the same."""
     compile = getattr(made, "compile", None)
     if compile is None:  # Numba was told to compile nothing
         return made
+    name = f"{made.py_func.__module__}.{made.py_func.__qualname__}"
 
-    def alone(signature: Any) -> Any:
-        with locked():
-            return compile(signature)
-
-    made.compile = alone
+    made.compile = lambda signature: alone(name, lambda: compile(signature))
     return made
 
 
@@ -70,38 +76,91 @@ def interpreted(function: Callable[..., Any]) -> Any:
 
 
 @lru_cache(maxsize=1)
-def folder() -> Path:
-    """Where compiled loops of this version of everything lie; only this user may read or write there."""
+def folder() -> Path | None:
+    """Where compiled loops of this version of everything lie; only this user may read or write there. None where no
+    folder serves: then nothing is kept."""
+    from importlib import resources
+
     import numba
 
-    base = Path(
-        os.environ.get("EMBERLOG_CACHE")
-        or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "emberlog"
-    )
-    own = Path(__file__).parent
+    own = resources.files("emberlog.kernels")
     runtime = b"".join((own / name).read_bytes() for name in ("runtime.py", "waiting.py", "prefetch.py", "cache.py"))
     described = f"{numba.__version__} {platform.python_version()} {platform.machine()} {platform.processor()}"
-    key = hashlib.sha256(described.encode() + runtime).hexdigest()[:16]
-    path = base / "kernels" / key
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.chmod(0o700)
-    return path
+    return choose_folder(hashlib.sha256(described.encode() + runtime).hexdigest()[:16])
+
+
+def alone(name: str, work: Callable[[], Any]) -> Any:
+    """What `work` returns, which compiles the function of this name, and others that it needs.
+
+    It is done in a thread that nothing interrupts: a compiler that stops half way is of no use to later runs. Whoever
+    waits for it can be interrupted; it goes on to its end then, for the next time.
+    """
+    with COMPILING:
+        if _held():  # this is the compiler's thread
+            with locked(name):
+                return work()
+        call = Call(lambda: _locked_call(name, work), COMPILER, daemon=False)
+        while not call.done.wait(_POLL):
+            pass
+        return call.answer()
+
+
+def _locked_call(name: str, work: Callable[[], Any]) -> Any:
+    with locked(name):
+        return work()
 
 
 @contextmanager
-def locked() -> Iterator[None]:
-    """Only one process, and one thread of it, compiles at a time. What it compiles may need other parts compiled."""
-    with _LOCK:
-        if getattr(_HELD, "deep", False):
+def locked(name: str) -> Iterator[None]:
+    """One process, and one thread of it, compiles the function of this name at a time."""
+    held = _held()
+    if name in held:
+        yield
+        return
+    with _lock_file(name) or nullcontext() as handle:
+        while not _take(handle):
+            sleep(_POLL)
+        held.add(name)
+        try:
             yield
-            return
-        with (folder() / "lock").open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            _HELD.deep = True
-            try:
-                yield
-            finally:
-                _HELD.deep = False
+        finally:
+            held.discard(name)
+            _LOCK.release()
+
+
+def _held() -> set[str]:
+    """The names of the functions that this thread compiles."""
+    names: set[str] = _HELD.__dict__.setdefault("names", set())
+    return names
+
+
+def _take(handle: BinaryIO | None) -> bool:
+    """Takes the lock of a file, and that of this process, if both are free."""
+    if not _LOCK.acquire(timeout=_POLL):
+        return False
+    try:
+        if handle is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException as error:
+        _LOCK.release()
+        if isinstance(error, BlockingIOError):
+            return False
+        raise
+    return True
+
+
+def _lock_file(name: str) -> BinaryIO | None:
+    """The file that processes lock. Without a folder that can be written they have nothing in common."""
+    place = folder()
+    try:
+        return None if place is None else _open_lock(place / f"lock.{name}")
+    except OSError as error:
+        refuse_to_write(place, error)
+        return None
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b")
 
 
 def compiled(source: Source) -> Any:
@@ -117,30 +176,27 @@ def _compiled(text: str, arguments: tuple[Array, ...]) -> Any:
         return interpreted(found["run"])
     import numba
 
+    from emberlog.kernels.disk import keep_on_disk
+
     signature = ",".join(f"{array.dtype}{array.dimensions}" for array in arguments)
     name = "k" + hashlib.sha256(f"{text}\n{signature}".encode()).hexdigest()[:24]
     types = tuple(_type(array) for array in arguments)
 
     def load() -> Any:
-        module = _module(name, text)
-        return numba.njit(types, nogil=True, cache=True, error_model="numpy")(module.run)
+        made = keep_on_disk(numba.njit(nogil=True, error_model="numpy")(_module(name, text).run), folder(), name)
+        if hasattr(made, "compile"):  # else Numba was told to compile nothing
+            made.compile(types)
+            made.disable_compile()
+        return made
 
-    with locked():
-        return _recovered(load, name)
+    return alone(name, lambda: _recovered(load, name))
 
 
-def _module(name: str, text: str) -> Any:
-    """The source as a module of the folder."""
-    path = folder() / f"{name}.py"
-    if not path.exists() or path.read_bytes() != text.encode():
-        scratch = path.with_suffix(f".{os.getpid()}.tmp")
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
-    spec = importlib.util.spec_from_file_location(f"emberlog_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where what was cached looks for its globals
-    spec.loader.exec_module(module)
+def _module(name: str, text: str) -> ModuleType:
+    """The source as a module. It is no file: nothing but the text that we made is run."""
+    module = ModuleType(f"emberlog_{name}")
+    sys.modules[module.__name__] = module  # where what was cached looks for its globals
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
     return module
 
 
@@ -149,7 +205,8 @@ def _recovered(load: Callable[[], Any], name: str = "") -> Any:
     try:
         return load()
     except Exception:
-        for path in folder().rglob(f"{name}.*") if name else ():
+        place = folder()
+        for path in place.glob(f"{name}.*") if name and place is not None else ():
             path.unlink(missing_ok=True)
         for part in _PARTS:
             part._cache.flush()
@@ -167,14 +224,13 @@ _READY: set[tuple[Any, tuple[Any, ...]]] = set()
 
 
 def call(function: Any, *arguments: Any) -> Any:
-    """Calls a compiled loop from Python; it is compiled for these types under the lock if it was not yet."""
+    """Calls a compiled loop from Python; it is compiled for these types, under its lock, if it was not yet."""
     if not COMPILES:
         return function(*arguments)
     import numba
 
     types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     if (function, types) not in _READY:
-        with locked():
-            _recovered(lambda: function.compile(types))
+        _recovered(lambda: function.compile(types))
         _READY.add((function, types))
     return function(*arguments)

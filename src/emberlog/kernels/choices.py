@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from emberlog.kernels import cache
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.memory import bytes_of
+from emberlog.kernels.memory import release
 from emberlog.kernels.program import KernelProgram
+from emberlog.memory import Budget
 
 Columns = list[np.ndarray[Any, Any]]
 
+PIECE = 1 << 19  # rows that are decoded at once
 ROOM = 1 << 28  # bytes: the interpreter does not look at what it uses, so it needs room for all it may do
 
 
@@ -36,7 +38,7 @@ class Choices:
     keep: frozenset[str] | None = None
     partition: Mapping[str, int] | None = None
     part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
-    memory: str | None = None  # such as 4GB; None: a share of what is free
+    budget: Budget | None = None  # None: a share of what is free
     spill: str | None = None  # the folder for finished rows that are too many
 
 
@@ -59,7 +61,11 @@ class Evaluated:
         columns = self.encoder.program.signatures[name].columns
         names = [f"c{i}" for i in range(len(columns))]
         for piece in self.pieces(name):
-            yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, piece, columns), names)
+            for start in range(0, len(piece[0]) if piece else 1, PIECE):
+                rows = [column[start : start + PIECE] for column in piece]
+                yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, rows, columns), names)
+            for column in piece:
+                release(column)
 
 
 def interprets(program: KernelProgram, choices: Choices) -> bool:
@@ -67,5 +73,5 @@ def interprets(program: KernelProgram, choices: Choices) -> bool:
     if choices.storage == "columns":
         return True
     free = choices.storage == "auto" and choices.decompose and not choices.exchange and choices.partition is None
-    roomy = choices.memory is None or bytes_of(choices.memory) >= ROOM
+    roomy = choices.budget is None or choices.budget.total >= ROOM
     return cache.INTERPRETS and free and roomy and program.mode == "delta"

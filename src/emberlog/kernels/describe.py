@@ -5,21 +5,36 @@ from __future__ import annotations
 from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.lower import lower
 from emberlog.kernels.pivots import pivots
-from emberlog.kernels.program import Ineligible, KernelProgram
+from emberlog.kernels.program import INTERPRETED, Ineligible, KernelProgram
 from emberlog.kernels.rows.program import Composition, Side
-from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
 from emberlog.plan.partials import Split, decide
 
 
-def describe(stratum: Stratum, plan: ProgramPlan) -> str:
-    """The evaluator of a stratum and why; of the kernels also the way that they go."""
+def describe(stratum: Stratum, plan: ProgramPlan, asked: frozenset[str]) -> str:
+    """The evaluator of a stratum and why; of the kernels also the way that they go. `asked` are the relations that
+    somebody asks for."""
     if stratum.evaluation == "once":
-        return "sql"
+        for_kernels = asked.isdisjoint(stratum.names) and _only_kernels_read(stratum, plan)
+        return "sql, or over columns while it is small and simple: only kernels read it" if for_kernels else "sql"
     program = lower(stratum, plan)
     if isinstance(program, Ineligible):
         return f"sql: {program.reason}"
-    small = "interpreted over columns" if program.mode == "delta" else "sql"
+    small = INTERPRETED if program.mode == "delta" else "sql"
     return f"kernel: {_way(program)}; {small} while it is small"
+
+
+def _only_kernels_read(stratum: Stratum, plan: ProgramPlan) -> bool:
+    readers = [
+        other
+        for other in plan.strata
+        for relation in other.relations
+        for root in plans(relation)
+        if any(scan.relation in stratum.names for scan in scans(root))
+    ]
+    return bool(readers) and all(
+        reader.evaluation != "once" and isinstance(lower(reader, plan), KernelProgram) for reader in readers
+    )
 
 
 def kept(stratum: Stratum, plan: ProgramPlan, rows: frozenset[str], executor: str) -> str:

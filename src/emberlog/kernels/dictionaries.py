@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -165,7 +166,10 @@ def dictionary(domain: Domain, columns: Sequence[Values], ends: Ends | None = No
     if domain.type.kind == "number":
         constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
         return _of_integers(columns, constants, ends, workers)
-    type = _common_type([column.type for column in columns]) if columns else arrow_type(domain.type)
+    types = [column.type for column in columns] or [arrow_type(domain.type)]
+    if domain.type.kind == "decimal":
+        types += [pa.scalar(Decimal(str(value))).type for value in domain.constants]
+    type = _common_type(types)
     extra = _constants(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
     return Listed(found.take(pc.sort_indices(found)))
@@ -183,9 +187,9 @@ def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
-    """Constants of rules, in which dates and times are texts, as values of a column."""
-    made = pa.array(list(values), pa.string() if pa.types.is_temporal(type) else type)
-    return made.cast(type)
+    """Constants of rules, in which dates, times and decimals are texts, as values of a column."""
+    is_text = pa.types.is_temporal(type) or pa.types.is_decimal(type)
+    return pa.array(list(values), pa.string() if is_text else type).cast(type)
 
 
 def _of_integers(columns: Sequence[Values], constants: list[int], ends: Ends, workers: int) -> Dictionary:

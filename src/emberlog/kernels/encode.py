@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
+from emberlog.clock import Stopwatch
 from emberlog.kernels.crew import MANY, mapped
 from emberlog.kernels.dictionaries import (
     Ends,
@@ -42,13 +43,15 @@ class Encoder:
         self.workers = workers
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
         self._ends = Ends()
+        self.encoding = Stopwatch()
         self.dictionaries = []
-        for domain in program.domains:
-            columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
-            found = dictionary(domain, different(columns), self._ends, workers)
-            if found.size > MOST_IDS:
-                raise Unsuited("more than two thousand million different values")
-            self.dictionaries.append(found)
+        with self.encoding:
+            for domain in program.domains:
+                columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
+                found = dictionary(domain, different(columns), self._ends, workers)
+                if found.size > MOST_IDS:
+                    raise Unsuited("more than two thousand million different values")
+                self.dictionaries.append(found)
 
     @property
     def sizes(self) -> dict[int, int]:
@@ -131,9 +134,11 @@ class Encoder:
         """An encoded column; one that stands in several relations is encoded once."""
         key, narrow = place_of(values), narrow and kind == "int"
         if key is None or (key, kind, narrow) not in self._encoded:
-            found = self.column(values, kind, narrow)
-            # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is enough.
-            found = found if found.flags.writeable else found.copy()
+            with self.encoding:
+                found = self.column(values, kind, narrow)
+                # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is
+                # enough.
+                found = found if found.flags.writeable else found.copy()
             if key is None:
                 return found
             self._encoded[key, kind, narrow] = found
@@ -161,6 +166,8 @@ class Encoder:
                     found.append(self.dictionaries[domain].decode(values))
                 case "int":
                     found.append(as_arrow(values.astype(np.int64, copy=False)))
+                case "float":
+                    found.append(as_arrow(values + 0.0))  # loops may come to -0.0, which no value of a program is
                 case _:
                     found.append(as_arrow(values))
         return found

@@ -18,7 +18,8 @@ from emberlog.kernels.watch import Overworked, Unsuited, Watch
 
 SMALL_ROWS = 50_000  # of input
 SMALL_BINDINGS = 2_000_000
-MOST_BINDINGS = 100_000_000  # where the interpreter was asked for: about ten gigabytes
+MOST_BINDINGS = 100_000_000  # where the interpreter was asked for
+BINDING = 100  # bytes that one takes, about
 SHORT = 0.25  # seconds: about what it takes to load the compiler
 NOTHING = 0.02  # seconds: loops would take as long
 
@@ -44,7 +45,8 @@ def evaluate(
     """
     if choices.storage == "columns":
         try:
-            return interpret(program, statics, exits, watch, Budget(MOST_BINDINGS))
+            room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING
+            return interpret(program, statics, exits, watch, Budget(min(MOST_BINDINGS, max(room, SMALL_BINDINGS))))
         except Overworked as error:
             raise Unsuited(str(error)) from None
     why, key = "", hash((program.tables, program.rules))

@@ -50,8 +50,7 @@ def lower(stratum: Stratum, plan: ProgramPlan) -> KernelProgram | Ineligible:
         return Ineligible("it is not recursive")
     if stratum.keeps_states:
         return Ineligible("every state of the iteration is kept")
-    names = frozenset(stratum.names)
-    rules = [rule for rule in plan.rules.values() if rule.predicate in names]
+    rules = sorted((rule for name in stratum.names for rule in plan.rules_of.get(name, ())), key=lambda rule: rule.id)
     try:
         return _Lowering(stratum, plan.signatures, rules).program()
     except _Unfit as unfit:

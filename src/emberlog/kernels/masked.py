@@ -11,6 +11,7 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.crew import share
+from emberlog.kernels.memory import release
 from emberlog.kernels.pivoted import ByPivots
 from emberlog.kernels.runtime import drain_masks, expand_masks
 from emberlog.kernels.state import State
@@ -59,6 +60,7 @@ class MaskedRun(ByPivots):
         share(blocks, workers, self._block, lambda: self.watch.look(sum(self.counts.values())))
         for found in self.blocks.values():
             found.sort(key=lambda block: block.first)
+        self._free.clear()  # their memory is for whoever reads the rows
         return self
 
     def _try(self, pivots: range) -> None:
@@ -115,7 +117,7 @@ class MaskedRun(ByPivots):
     def columns(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
         """The rows of a table, piece by piece."""
         layout = self.prepared.layouts[name]
-        state = self._free[0][0] if self._free else State(self.prepared)
+        state = State(self.prepared)
         for block in self.blocks[name]:
             row = 0
             while row < len(block.slots):
@@ -125,6 +127,8 @@ class MaskedRun(ByPivots):
                 for spot, position in enumerate(self.prepared.pivots[name]):
                     found[position] = self.pivots[spot][numbers[:count]]
                 yield [found[i] for i in range(len(layout.table.kinds))]
+            release(block.slots)
+            release(block.masks)
 
 
 def _room(slots: int) -> np.ndarray[Any, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import errno
+from mmap import MADV_DONTNEED
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Lock
@@ -10,41 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.diagnostics import UsageError, sized
+from emberlog.diagnostics import ExecutionError, sized
 from emberlog.kernels.watch import Unsuited
+from emberlog.memory import NOISE, Budget
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 SHELF, TRIFLE = 1 << 23, 1 << 16  # bytes: of a place for many arrays, and of arrays that need none
 LINE = 64
-SHARE = 0.6  # of the memory that is free when nobody says how much may be used
-
-
-def bytes_of(text: str | None) -> int:
-    """A size such as `4GB`; of what is free, a share, when there is none."""
-    if text is None:
-        return int(SHARE * free_memory())
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text.lower())
-    if found is None or not float(found.group(1)):
-        raise UsageError(f"memory is a size such as 4GB, not {text!r}")
-    return int(float(found.group(1)) * UNITS[found.group(2)])
-
-
-def free_memory() -> int:
-    """Bytes that could be used without pushing anybody else out."""
-    try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return 4 * 2**30
 
 
 class Memory:
-    """Holds a run to its budget. Finished rows over it go to files in `folder`, if there is one: in a folder of this
-    run's own there, since rows of earlier runs are still read."""
+    """Holds a run of kernels to its budget. Finished rows over it go to files in `folder`, if there is one: in a folder
+    of this run's own there, since rows of earlier runs are still read. They go there as soon as half of what the whole
+    run may use (`meter`) is used: somebody has to read them."""
 
     def __init__(self, budget: int, folder: Path | None = None) -> None:
         self.budget = budget
         self.folder = folder
+        self.meter: Budget | None = None
         self.kept = 0
         self.spilled = 0
         self.dismissed = 0  # workers that there was no room for
@@ -71,12 +54,15 @@ class Memory:
 
     def _fits(self, array: np.ndarray[Any, Any]) -> bool:
         with self._lock:
-            fits = self.kept + array.nbytes <= self.budget
+            fits = self.kept + array.nbytes <= self.budget and (self.folder is None or not self._is_crowded())
             if fits:
                 self.kept += array.nbytes
             elif self.folder is None:
                 self.check(self.kept + array.nbytes, "the rows")
             return fits
+
+    def _is_crowded(self) -> bool:
+        return self.meter is not None and self.meter.used() > max(self.meter.total // 2, NOISE)
 
     def _place(self, size: int) -> np.ndarray[Any, Any]:
         """Bytes beside those of other arrays: memory comes in larger pages, and much sooner, where much is asked for
@@ -94,7 +80,10 @@ class Memory:
             path = self._own_folder() / f"{len(self._files)}.npy"
             self._files.append(path)
             self.spilled += array.nbytes
-        np.save(path, array)
+        try:
+            np.save(path, array)
+        except OSError as error:
+            raise unwritten(path, array.nbytes, error) from error
         return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
     def forget(self) -> None:
@@ -115,3 +104,20 @@ class Memory:
     def told(self) -> str:
         fewer = f", {self.dismissed} fewer for want of memory" if self.dismissed else ""
         return fewer + (f", {sized(self.spilled)} of rows on disk" if self.spilled else "")
+
+
+def unwritten(path: Path, size: int, error: OSError) -> ExecutionError:
+    """The error for rows that did not fit on the disk either."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    why = "the disk is full" if full else error.strerror or str(error)
+    return ExecutionError(
+        f"{sized(size)} of rows had no room in memory, and could not be put into {path.parent}: {why}",
+        fix="make room there, choose another folder with run_dir=, or allow more with memory=",
+    )
+
+
+def release(array: np.ndarray[Any, Any]) -> None:
+    """Lets go of the pages of an array that lies in a file, until they are read again."""
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None:
+        mapped.madvise(MADV_DONTNEED)

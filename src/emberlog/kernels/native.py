@@ -17,7 +17,7 @@ from emberlog.kernels.encode import Encoder, Lazy, by_name, check_contributors
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
-from emberlog.kernels.memory import Memory, bytes_of
+from emberlog.kernels.memory import Memory
 from emberlog.kernels.owned import run_owned
 from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
 from emberlog.kernels.pivots import Pivots, divided, pivots
@@ -27,6 +27,7 @@ from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.state import State
 from emberlog.kernels.watch import Failed, Unsuited, Watch
+from emberlog.memory import Budget
 
 FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
 MATRIX_BITS = 1 << 33  # 1 GB
@@ -48,7 +49,9 @@ def evaluate(
 
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it.
     """
-    memory = Memory(bytes_of(choices.memory), None if choices.spill is None else Path(choices.spill))
+    budget = choices.budget or Budget.of(None)
+    memory = Memory(budget.left(), None if choices.spill is None else Path(choices.spill))
+    memory.meter = budget
     encoder = Encoder(program, by_name([statics, exits, starts or {}]), choices.workers)
     arrays = {name: encoder.columns(name, table.columns) for name, table in statics.items()}
     first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
@@ -190,6 +193,7 @@ def _by_rows(
         {name: turned(name, columns) for name, columns in exits.items()},
         workers=choices.workers,
         budget=memory.budget,
+        look=lambda: watch.look(0),
     )
     names = [table.name for table in encoder.program.tables]
     try:
@@ -277,7 +281,7 @@ def _by_rounds(
         how,
         derivations=done.derivations,
         bytes_exchanged=done.bytes_exchanged,
-        pieces=lambda name: iter([done.columns(name)]),
+        pieces=done.pieces,
     )
 
 

@@ -2,7 +2,8 @@
 
 A rule with n recursive atoms has n nests. Each starts from a fact of one of them; the others are found through
 indexes. In a nest a condition stands as far out as its variables allow, then atoms all of whose columns are known,
-then those of which one row is known to match, then the others in the order of the text.
+then those of which one row is known to match, then the others in the order of the text. An atom waits while one of its
+variables can still be computed: the loops must meet every value that may be missing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeAlias
 from emberlog.kernels.domains import goal_variables, variables_of
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import Atom, Check, Goal, KernelProgram, KernelRule, Let, Missing
+from emberlog.kernels.watch import Unsuited
 from emberlog.syntax.nodes import Comparison, Constant, Term, Variable
 
 
@@ -55,6 +57,10 @@ class Meet:
     other: Probe
 
 
+# Python nests 20 blocks, and the loops over rounds and tables are some of them. Compiling takes 50 ms a step and more.
+MOST_LOOPS = 14
+MOST_STEPS = 1000
+
 Step: TypeAlias = Probe | Walk | Check | Let | Meet
 
 
@@ -77,6 +83,16 @@ def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
         for spot, goal in enumerate(rule.body)
         if isinstance(goal, Atom) and program.table(goal.relation) is not None
     )
+
+
+def check_size(planned: tuple[Nest, ...]) -> None:
+    """Raises `Unsuited` for what Python cannot nest, or what would take minutes to compile."""
+    deepest = max((sum(isinstance(step, Probe | Walk | Meet) for step in nest.steps) for nest in planned), default=0)
+    if deepest > MOST_LOOPS:
+        raise Unsuited(f"a rule needs {deepest} loops inside one another, and at most {MOST_LOOPS} are compiled")
+    steps = sum(len(nest.steps) for nest in planned)
+    if steps > MOST_STEPS:
+        raise Unsuited(f"the rules need {steps} loops and conditions, and at most {MOST_STEPS} are compiled")
 
 
 def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -> Nest:
@@ -137,25 +153,26 @@ class _Order:
         found: list[Step] = []
         while waiting:
             goal = next((goal for goal in waiting if self._is_ready(goal)), None)
-            pair = None if goal is not None else self._pair(waiting)
+            computed = {other.variable for other in waiting if isinstance(other, Let)} - self.known
+            pair = None if goal is not None else self._pair(waiting, computed)
             if pair is not None:
                 found.append(self._meet(*pair))
                 waiting = [other for other in waiting if other not in pair]
                 continue
-            goal = goal or self._best(waiting)
+            goal = goal or self._best(waiting, computed)
             waiting.remove(goal)
             found += self._step(goal, waiting)
         return tuple(found)
 
-    def _pair(self, waiting: list[Goal]) -> tuple[Atom, Atom] | None:
-        """Two statics that are known but for one and the same variable: they close a cycle."""
+    def _pair(self, waiting: list[Goal], computed: set[str]) -> tuple[Atom, Atom] | None:
+        """Two statics that are known but for one and the same variable, which is not computed: they close a cycle."""
         open_: dict[str, Atom] = {}
         for goal in waiting:
             if not isinstance(goal, Atom) or self.program.table(goal.relation) is not None:
                 continue
             free = [a.name for a in goal.arguments if isinstance(a, Variable) and a.name not in self.known]
             whole = all(argument is not None for argument in goal.arguments)
-            if len(free) == 1 and self._bound(goal) and (whole or not self.once):
+            if len(free) == 1 and free[0] not in computed and self._bound(goal) and (whole or not self.once):
                 if free[0] in open_:
                     return open_[free[0]], goal
                 open_[free[0]] = goal
@@ -188,9 +205,12 @@ class _Order:
                     a is not None for a in goal.arguments
                 )
 
-    def _best(self, waiting: list[Goal]) -> Goal:
+    def _best(self, waiting: list[Goal], computed: set[str]) -> Goal:
         atoms = [goal for goal in waiting if isinstance(goal, Atom)]
-        return max(atoms, key=lambda atom: (*self._promise(atom), -waiting.index(atom)))
+        return max(
+            atoms,
+            key=lambda atom: (computed.isdisjoint(goal_variables(atom)), *self._promise(atom), -waiting.index(atom)),
+        )
 
     def _promise(self, atom: Atom) -> tuple[bool, bool]:
         bound = self._bound(atom)

@@ -1,9 +1,9 @@
 """Pivots: argument positions that every recursive rule hands on unchanged.
 
 A pivot set has a list of positions for each table such that, in every recursive rule, the head and every recursive
-atom carry the same variables there, in the same order. Facts with different values there never meet, so that the
-fixpoint falls apart into one for each value. Found as the largest such set: a position of the first table is tried
-together with each combination that rules force on the other tables.
+atom carry the same variables there, in the same order, and each once. Facts with different values there never meet, so
+that the fixpoint falls apart into one for each value, in which the values need no comparing. Found as the largest such
+set: a position of the first table is tried together with each combination that rules force on the other tables.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ def pivots(program: KernelProgram) -> Pivots:
     for position in first.keys:
         if isinstance(first.kinds[position], Id):
             for candidate in _grown(program, {first.name: position}):
-                if all(candidate[name] != other[name] for other in found for name in candidate):
+                if all(_are_apart(program, candidate, other) for other in found):
                     found.append(candidate)
                     break
     return {table.name: tuple(one[table.name] for one in found) for table in program.tables}
+
+
+def _are_apart(program: KernelProgram, one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    """True if no rule carries one variable at both: `p(X,X) <- p(X,X), ...` would have to compare their values."""
+    places = ((rule.arguments[one[rule.head]], rule.arguments[other[rule.head]]) for rule in program.rules)
+    return all(one[name] != other[name] for name in one) and all(left != right for left, right in places)
 
 
 def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int]]:

@@ -23,7 +23,7 @@ from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder, Lazy
 from emberlog.kernels.indexes import Index, build, pair_of
 from emberlog.kernels.layout import TableLayout, layouts, worst
-from emberlog.kernels.nests import Nest, Probe, index_orders, nests, probes
+from emberlog.kernels.nests import Nest, Probe, check_size, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
 from emberlog.kernels.program import TOLERANCE, Atom, Id, KernelProgram, Let
 from emberlog.kernels.ranges import Ranges, ranges, sample
@@ -82,6 +82,7 @@ def prepare(
     start, sums gather if they can. With `room`, in bytes, workers own ranges of the tables if they can.
     """
     planned = nests(program, pivots)
+    check_size(planned)
     made = layouts(program, pivots, planned, encoder.sizes, rows, force_hash, partition)
     back = None if there is None else turned(program, made, planned)
     if back is not None and not _lead_to(back, statics, there):

@@ -15,6 +15,7 @@ from emberlog.analysis.program import Signature
 from emberlog.syntax.nodes import Comparison, Term
 from emberlog.types import Type
 
+INTERPRETED = "interpreted over columns"  # how small components are evaluated, as `stats` and `explain` tell it
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any
 
@@ -20,6 +21,7 @@ from emberlog.kernels.watch import Failed
 from emberlog.types import INT64_MAX
 
 FIRST_SLOTS = 1 << 10
+PIECE = 1 << 20  # facts that are read out at once
 
 
 def bucket_arguments(prepared: Prepared) -> dict[str, Any]:
@@ -219,6 +221,14 @@ class State:
         t, count = self.prepared.tables[name], self.count(name)
         dense = self.prepared.layouts[name].storage == "dense"
         return self.columns_of(name, self.arrays[f"{t}_log"][:count] if dense else np.arange(count))
+
+    def pieces(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
+        """The same, some facts at a time."""
+        t, count = self.prepared.tables[name], self.count(name)
+        dense = self.prepared.layouts[name].storage == "dense"
+        for start in range(0, count, PIECE):
+            stop = min(start + PIECE, count)
+            yield self.columns_of(name, self.arrays[f"{t}_log"][start:stop] if dense else np.arange(start, stop))
 
     def columns_of(self, name: str, slots: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
         """The facts in these slots."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from emberlog.diagnostics import LimitError
-from emberlog.stats import Meter, StratumStats
+from emberlog.diagnostics import sized
+from emberlog.memory import Budget
+from emberlog.stats import Meter, RoundLimit, StratumStats
 
 
 class Failed(Exception):
@@ -40,13 +41,17 @@ UNLIMITED = 1 << 60
 
 
 class MeterWatch:
-    """Watches by the meter of a run. `default` is the limit on rounds where the user set none: it depends on facts."""
+    """Watches by the meter of a run, and by its budget of memory. `default` is the limit on rounds where the user set
+    none: it depends on facts."""
 
-    def __init__(self, meter: Meter, stats: StratumStats, growing: bool, inventing: int | None) -> None:
+    def __init__(
+        self, meter: Meter, stats: StratumStats, growing: bool, inventing: int | None, budget: Budget | None = None
+    ) -> None:
         self.meter = meter
         self.stats = stats
         self.growing = growing
         self.inventing = inventing
+        self.budget = budget
         self.facts = 0
 
     @property
@@ -62,16 +67,23 @@ class MeterWatch:
     def look(self, facts: int) -> None:
         self.facts = max(self.facts, facts)
         self.meter.check(self.stats, facts)
+        self._check_memory()
+
+    def _check_memory(self) -> None:
+        if self.budget is not None and self.budget.is_full():
+            used, total = sized(self.budget.used()), sized(self.budget.total)
+            raise Unsuited(f"{self.facts:,} facts and what finds them need {used}, and {total} may be used (memory=)")
 
     def rounds(self, deltas: list[int], facts: int) -> None:
         self.facts = max(self.facts, facts)
         for delta in deltas:
             self.meter.allow_round(self.stats, self._default())
             self.meter.round(self.stats, delta, facts)
+        self._check_memory()
 
     def failed(self, code: int) -> None:
         if code == 2:
             self.stats.rounds = self.meter.limits.rounds or self.most_rounds
             self.meter.allow_round(self.stats, self.most_rounds)
-            raise LimitError(f"stopped after {self.stats.rounds:,} rounds")
+            raise RoundLimit(f"stopped after {self.stats.rounds:,} rounds")
         raise Failed

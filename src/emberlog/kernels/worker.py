@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,11 +16,11 @@ from emberlog.diagnostics import ExecutionError
 from emberlog.kernels.choices import Choices
 from emberlog.kernels.cluster.exchange import Array, Exchange
 from emberlog.kernels.cluster.parts import Output
-from emberlog.kernels.memory import bytes_of
 from emberlog.kernels.native import evaluate
 from emberlog.kernels.partials import Asked, answer
 from emberlog.kernels.program import Copies, End, KernelProgram
 from emberlog.kernels.watch import Failed, MeterWatch, Unsuited
+from emberlog.memory import Budget
 from emberlog.stats import Limits, Meter, Silent, StratumStats
 
 
@@ -44,13 +45,20 @@ class KernelWorker:
     iterated: bool = False
     copies: Mapping[str, Copies] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()
+    seconds_spent: float = 0.0  # of the limits, by the run before
+    rows_before: int = 0
+    memory: int | None = None  # bytes for all workers of a machine together; None: a share of what is free there
+    reserved: int = 0  # bytes that are free there, and not for workers
 
     def __call__(
         self, rank: int, size: int, inputs: dict[str, list[Array]], exchange: Exchange, output: Output, /
     ) -> bytes:
         stats = StratumStats(tuple(table.name for table in self.program.tables))
         meter = Meter(self.limits, Silent())
-        watch = MeterWatch(meter, stats, self.growing, self.inventing)
+        meter.started -= self.seconds_spent
+        meter.rows = self.rows_before
+        budget = Budget.of(self.memory, output.neighbours, self.reserved)
+        watch = MeterWatch(meter, stats, self.growing, self.inventing, budget)
         copied = _Copied(inputs, self.copies)
         statics = {
             static.name: self._table(static.name, copied(f"static/{static.name}")) for static in self.program.statics
@@ -58,16 +66,18 @@ class KernelWorker:
         exits = {name: self._table(name, copied(f"exit/{name}")) for name in stats.predicates}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:
-            choices = replace(self.choices, part=(rank, size), keep=self._in_memory())
+            spill = str(output.folder / "spill")
+            choices = replace(self.choices, part=(rank, size), keep=self._in_memory(), budget=budget, spill=spill)
             done = evaluate(self.program, statics, exits, watch, choices, starts, self.end, exchange)
         except (Unsuited, Failed) as reason:
             raise GivenUp(str(reason) or "an operation had no value") from None
         for name in stats.predicates:
             if self.choices.keep is None or name in self.choices.keep:
                 _write(output, name, (batch.columns for batch in done.batches(name)), self._titles(name))
-        memory = bytes_of(self.choices.memory) // (2 * size)
         for asked in self.asked:
+            memory = budget.left() // 2
             _write(output, asked.relation, answer(asked, done, self.choices.workers, memory, output.folder))
+        shutil.rmtree(output.folder / "spill", ignore_errors=True)
         told = {
             "counts": done.counts,
             "how": done.how,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 
-from emberlog.analysis.functions import fallible
+from emberlog.analysis.functions import MISSING, UNLESS, fallible
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
 from emberlog.plan.logical import (
     Antijoin,
@@ -30,11 +31,18 @@ from emberlog.plan.logical import (
     columns,
     keep,
 )
+from emberlog.plan.missing import spelled_out, unsure
 from emberlog.plan.names import position
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import Type
 
 KEY = "#key"  # the column that names the contributor of `sum<(K,V)>`
+LACKS = "#lacks"  # the column of a body aggregate that marks bindings with a missing value
+
+
+def is_condition_column(name: str) -> bool:
+    """True for a column that an atom has for a constant, a second occurrence or a computed argument."""
+    return re.fullmatch(r"\?\d+", name) is not None
 
 
 class Bodies:
@@ -46,22 +54,40 @@ class Bodies:
 
     def of_rule(self, rule: CoreRule, versions: Mapping[int, Version] | None = None) -> Plan:
         """The bindings of the rule's variables; `versions` says what the atom at an index of the body reads."""
-        return self._literals(Unit(), rule.body, rule.id, versions or {})
+        return self._literals(Unit(), rule.body, rule, versions or {})
 
-    def _literals(self, plan: Plan, body: Iterable[Literal], rule: int, versions: Mapping[int, Version]) -> Plan:
-        waiting = dict(enumerate(spelled_out(body)))
+    def without_atoms(self, rule: CoreRule, inside: Collection[str]) -> Plan | None:
+        """The error for bindings in which every atom of `inside`, the rule's component, mentions a missing value.
+
+        Such atoms are not asked, so that the rule has a binding before its component has a row: rounds, which start
+        from rows, would not meet it. None where some atom mentions no value that may be missing.
+        """
+        body = spelled_out(rule.body, rule.types)
+        atoms = [literal for literal in body if isinstance(literal, Match) and literal.predicate in inside]
+        computed = {name for literal in body for name in _values(literal)}
+        plan = self._literals(Unit(), _bound_literals(literal for literal in body if literal not in atoms), rule, {})
+        for atom in atoms:
+            named = dict.fromkeys(name for term in atom.arguments for name in variables(term))
+            lacking = _lacking(plan, (name for name in named if name in computed))
+            if not lacking:
+                return None
+            plan = Select(plan, (Comparison("=", _lacks(lacking), Constant(1)),))
+        return keep(guarded(plan, rule), ())
+
+    def _literals(self, plan: Plan, body: Iterable[Literal], rule: CoreRule, versions: Mapping[int, Version]) -> Plan:
+        waiting = dict(enumerate(spelled_out(body, rule.types)))
+        pending = Counter(name for literal in waiting.values() for name in _values(literal))
         while waiting:
-            # Aggregates over their own bodies come as late as they can: they see only bindings that got so far.
-            ready = [index for index, literal in waiting.items() if _is_bound(literal, columns(plan))]
-            index = min(ready, key=lambda spot: (isinstance(waiting[spot], Gather), spot))
+            index = _next(waiting, columns(plan), unsure(plan), pending)
+            pending.subtract(_values(waiting[index]))
             plan = self._literal(plan, waiting.pop(index), rule, versions.get(index, "all"))
         return plan
 
-    def _literal(self, plan: Plan, literal: Literal, rule: int, version: Version) -> Plan:
+    def _literal(self, plan: Plan, literal: Literal, rule: CoreRule, version: Version) -> Plan:
         match literal:
             case Match(predicate, arguments):
                 plan, rows = self._scan(plan, predicate, arguments, version)
-                return rows if isinstance(plan, Unit) else Join(plan, rows)
+                return rows if isinstance(plan, Unit) else Join(plan, rows, _lacking(plan, columns(rows)))
             case Absent(predicate, arguments):
                 plan, rows = self._scan(plan, predicate, arguments, "all")
                 return Antijoin(plan, rows)
@@ -70,7 +96,7 @@ class Bodies:
             case Bind(variable, term):
                 return Extend(plan, variable, term)
             case Spread(variable, start, stop, step):
-                return Expand(plan, variable, start, stop, step, rule)
+                return Expand(plan, variable, start, stop, step)
             case Gather():
                 return self._gather(plan, literal, rule)
 
@@ -101,36 +127,42 @@ class Bodies:
         rows: Plan = Scan(signature.name, tuple(names), types, version)
         return plan, Select(rows, tuple(conditions)) if conditions else rows
 
-    def _gather(self, outer: Plan, gather: Gather, rule: int) -> Plan:
-        """An aggregate over its own bodies, evaluated for the groups that the outer bindings ask for."""
+    def _gather(self, outer: Plan, gather: Gather, rule: CoreRule) -> Plan:
+        """An aggregate over its own bodies, evaluated for the groups that the outer bindings ask for.
+
+        Where a binding of the bodies lacks a value, or a sum does not fit, the aggregate has no value.
+        """
         asked: Plan = Distinct(keep(outer, gather.injected)) if gather.injected else Unit()
         inner = self._gathered(asked, gather, rule)
-        value, witnesses = gather.variable, gather.witnesses
-        folded = Fold(value, gather.function, None if gather.function == "count" else position(0))
-        grouped: Plan = Group(inner, gather.injected, (folded,))
+        value, spares = gather.variable, _lacking(outer, gather.injected)
+        folds = [Fold(value, gather.function, None if gather.function == "count" else position(0))]
+        if LACKS in columns(inner):
+            folds.append(Fold(LACKS, "max", LACKS))
+        grouped: Plan = Group(inner, gather.injected, tuple(folds))
         type = columns(grouped)[value]
-        if gather.function == "sum" and type.is_integer:
-            grouped = Guard(grouped, (value,), (), gather.injected, rule, "has a sum that does not fit in 64 bits")
-        if witnesses:
-            bindings = [(name, Variable(name)) for name in (*gather.injected, *witnesses)]
+        if LACKS in columns(inner):
+            whole = Call(UNLESS, (Variable(value), Variable(LACKS)))
+            grouped = Project(grouped, (*((name, Variable(name)) for name in gather.injected), (value, whole)))
+        if gather.witnesses:
+            bindings = [(name, Variable(name)) for name in (*gather.injected, *gather.witnesses)]
             reached = Distinct(Project(inner, (*bindings, (value, Variable(position(0))))))
-            grouped = Join(grouped, reached)
+            grouped = Join(grouped, reached, _lacking(grouped, (value,)))
         if gather.function in ("count", "sum"):
-            return Lookup(outer, grouped, value, _zero(type))
-        return Join(outer, grouped)
+            return Lookup(outer, grouped, value, _zero(type), spares)
+        return Join(outer, grouped, spares)
 
-    def _gathered(self, asked: Plan, gather: Gather, rule: int) -> Plan:
-        """The bindings that an aggregate ranges over, with the aggregated value in `#0`."""
-        disjuncts = [guarded(self._literals(asked, body, rule, {}), body, rule) for body in gather.bodies]
+    def _gathered(self, asked: Plan, gather: Gather, rule: CoreRule) -> Plan:
+        """The bindings that an aggregate ranges over: the aggregated value in `#0`; in `LACKS`, where values may be
+        missing, 1 for a binding in which one is."""
+        disjuncts = [self._literals(asked, body, rule, {}) for body in gather.bodies]
+        if gather.target is not None:
+            disjuncts = [Extend(disjunct, position(0), gather.target) for disjunct in disjuncts]
+        if any(unsure(disjunct) for disjunct in disjuncts):
+            disjuncts = [Extend(disjunct, LACKS, _lacks(unsure(disjunct))) for disjunct in disjuncts]
         inner = disjuncts[0]
         if len(disjuncts) > 1:
             shared = tuple(name for name in columns(inner) if all(name in columns(other) for other in disjuncts))
             inner = Distinct(Union(tuple(keep(disjunct, shared) for disjunct in disjuncts)))
-        if gather.target is None:
-            return inner
-        inner = Extend(inner, position(0), gather.target)
-        if fallible(gather.target, columns(inner)):
-            inner = Guard(inner, (position(0),), (), tuple(variables(gather.target)), rule)
         return inner
 
 
@@ -154,7 +186,7 @@ def contributed_rows(rule: CoreRule, body: Plan, kept: tuple[str, ...] = ()) -> 
     computed = [(name, term) for name, term in items if fallible(term, columns(body))]
     for name, term in computed:
         body = Extend(body, f"!{name}", term)
-    checked = guarded(body, rule.body, rule.id, tuple(f"!{name}" for name, _ in computed), [t for _, t in computed])
+    checked = guarded(body, rule, tuple(name for _, term in computed for name in variables(term)))
     done = {name: Variable(f"!{name}") for name, _ in computed}
     rows = Project(checked, tuple((name, done.get(name, term)) for name, term in items))
     return _first_rows(rule, rows, checked) if rule.order or rule.limit is not None else rows
@@ -169,58 +201,30 @@ def _first_rows(rule: CoreRule, rows: Project, body: Plan) -> Plan:
     return keep(Top(sortable, order, everything, rule.limit), everything)
 
 
-def guarded(
-    plan: Plan, body: Iterable[Literal], rule: int, terms: tuple[str, ...] = (), sources: Iterable[Term] = ()
-) -> Plan:
-    """`plan`, with an error for each binding in which a literal, or one of the columns `terms`, has no value."""
-    types = columns(plan)
-    conditions: list[Condition] = []
-    unsure = list(terms)
-    shown: list[str] = [name for source in sources for name in variables(source)]
-    for literal in spelled_out(body):
-        match literal:
-            case Filter(condition) if condition_fallible(condition, types):
-                conditions.append(condition)
-                shown.extend(variables(condition))
-            case Bind(variable, term) if fallible(term, types):
-                unsure.append(variable)
-                shown.extend(variables(term))
-            case _:
-                pass
-    if not conditions and not unsure:
-        return plan
-    return Guard(plan, tuple(unsure), tuple(conditions), tuple(dict.fromkeys(shown)), rule)
+def guarded(plan: Plan, rule: CoreRule, told: tuple[str, ...] = ()) -> Plan:
+    """The bindings of a rule's body, with an error for each in which a value is missing.
 
-
-def spelled_out(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The body with each computed argument of a negated atom as a variable of its own.
-
-    A computed argument without a value matches nothing, so a positive atom drops the binding; a negated one would keep
-    it. As a binding of its own the value is checked like any other.
+    The error tells the values that missing ones were computed from, and those of the variables `told`.
     """
-    spelled: list[Literal] = []
-    bindings: list[Literal] = []
-    for index, literal in enumerate(body):
-        if isinstance(literal, Absent) and any(isinstance(term, Call) for term in literal.arguments):
-            arguments: list[Term] = []
-            for spot, term in enumerate(literal.arguments):
-                if isinstance(term, Call):
-                    name = f"?{index}.{spot}"
-                    bindings.append(Bind(name, term, literal.span))
-                    term = Variable(name)
-                arguments.append(term)
-            literal = replace(literal, arguments=tuple(arguments))
-        spelled.append(literal)
-    return (*spelled, *bindings)
+    lacking = _lacking(plan, columns(plan))
+    if not lacking:
+        return plan
+    origins = {name: _origins(literal) for literal in spelled_out(rule.body, rule.types) for name in _values(literal)}
+    shown = [*told, *(origin for name in lacking for origin in origins.get(name, ()))]
+    known = tuple(name for name in dict.fromkeys(shown) if name in columns(plan) and name not in lacking)
+    return Guard(plan, lacking, known, rule.id)
 
 
-def condition_fallible(condition: Condition, types: Mapping[str, Type]) -> bool:
-    """Can this condition have no value?"""
-    match condition:
-        case Comparison(_, left, right):
-            return fallible(left, types) or fallible(right, types)
-        case Test(call):
-            return fallible(call, types)
+def _lacking(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of these columns in which a row of the plan may lack a value."""
+    found = unsure(plan)
+    return tuple(name for name in names if name in found)
+
+
+def _lacks(names: Iterable[str]) -> Term:
+    """1 if one of these columns has no value, else 0."""
+    found = tuple(Variable(name) for name in sorted(names))
+    return Call(MISSING, found) if found else Constant(0)
 
 
 def variables(node: Term | Condition) -> Iterable[str]:
@@ -240,7 +244,76 @@ def variables(node: Term | Condition) -> Iterable[str]:
             return
 
 
-def _is_bound(literal: Literal, bound: Mapping[str, Type]) -> bool:
+def _bound_literals(body: Iterable[Literal]) -> list[Literal]:
+    """The literals of a body without those that mention a variable which no other literal gives a value to."""
+    waiting, kept, bound = list(body), list[Literal](), dict[str, None]()
+    while ready := [literal for literal in waiting if _is_bound(literal, bound)]:
+        waiting = [literal for literal in waiting if literal not in ready]
+        kept += ready
+        for literal in ready:
+            terms = literal.arguments if isinstance(literal, Match) else ()
+            bound |= dict.fromkeys([*_values(literal), *(name for term in terms for name in variables(term))])
+    return kept
+
+
+def _next(
+    waiting: Mapping[int, Literal], bound: Collection[str], lacking: Collection[str], pending: Counter[str]
+) -> int:
+    """The literal whose turn it is: of those that can be evaluated the first one of the lowest rank. Bodies come in an
+    order that binds, so mostly the first literals are looked at, not all."""
+    best, rank = -1, 4
+    for index, literal in waiting.items():
+        if _is_bound(literal, bound) and (own := _rank(literal, lacking, pending)) < rank:
+            best, rank = index, own
+            if rank == 0:
+                break
+    return best
+
+
+def _rank(literal: Literal, lacking: Collection[str], pending: Counter[str]) -> int:
+    """When it is a literal's turn among those that could be evaluated: the lowest first.
+
+    An atom that mentions a missing value passes, so it comes after all that must hold; one that mentions a variable to
+    which another literal is to give its value waits for that. Aggregates over bodies of their own come late: they are
+    evaluated only for bindings that got so far.
+    """
+    match literal:
+        case Match(_, arguments):
+            named = {name for argument in arguments for name in variables(argument)}
+            if any(pending[name] for name in named):
+                return 3
+            return 0 if named.isdisjoint(lacking) else 1
+        case Gather():
+            return 2
+        case _:
+            return 0
+
+
+def _values(literal: Literal) -> tuple[str, ...]:
+    """The variables that a literal, which is no atom, gives values to."""
+    match literal:
+        case Bind(variable) | Spread(variable):
+            return (variable,)
+        case Gather():
+            return (literal.variable, *literal.witnesses)
+        case _:
+            return ()
+
+
+def _origins(literal: Literal) -> tuple[str, ...]:
+    """The variables that the values which a literal gives are computed from."""
+    match literal:
+        case Bind(_, term):
+            return tuple(variables(term))
+        case Spread(_, start, stop, step):
+            return tuple(name for term in (start, stop, step) for name in variables(term))
+        case Gather():
+            return literal.injected
+        case _:
+            return ()
+
+
+def _is_bound(literal: Literal, bound: Collection[str]) -> bool:
     """Can this literal be evaluated when only these variables are bound?"""
     match literal:
         case Match(_, arguments):
@@ -261,4 +334,6 @@ def _is_bound(literal: Literal, bound: Mapping[str, Type]) -> bool:
 def _zero(type: Type) -> Constant:
     if type.kind == "float":
         return Constant(0.0)
+    if type.kind == "decimal":
+        return Constant(f"{0:.{type.scale}f}", kind="decimal")
     return Constant(0, kind="" if type.kind == "number" else type.kind)

@@ -25,7 +25,7 @@ from emberlog.plan.logical import (
     Union,
     columns,
     keep,
-    map_children,
+    rebuild,
 )
 from emberlog.plan.names import position, positions
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Until, Variable
@@ -144,9 +144,13 @@ def _counted(rows: Plan) -> Plan:
 
 def _reading(plan: Plan, recent: Mapping[str, Plan]) -> Plan:
     """The plan in which what the last round brought is read from these plans."""
-    match plan:
-        case Scan(relation, names, _, "recent"):
-            pairs = zip(names, columns(recent[relation]), strict=True)
-            return Project(recent[relation], tuple((n, Variable(m)) for n, m in pairs if n is not None))
-        case _:
-            return map_children(plan, lambda child: _reading(child, recent))
+
+    def read(node: Plan) -> Plan:
+        match node:
+            case Scan(relation, names, _, "recent"):
+                pairs = zip(names, columns(recent[relation]), strict=True)
+                return Project(recent[relation], tuple((n, Variable(m)) for n, m in pairs if n is not None))
+            case _:
+                return node
+
+    return rebuild(plan, read)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from emberlog.analysis.program import Bind, CoreRule, Match, Signature
-from emberlog.plan.bodies import Bodies, contributed_rows, variables
+from emberlog.plan.bodies import Bodies, contributed_rows, is_condition_column, variables
 from emberlog.plan.logical import Contribution, Plan, Version, columns
+from emberlog.plan.missing import spelled_out
 from emberlog.syntax.nodes import Variable
 
 
@@ -39,7 +40,8 @@ def contribution(
     """
     moving = changing_variables(rule, inside, signatures)
     body_columns = columns(bodies.of_rule(rule))
-    identity = tuple(name for name in body_columns if name not in moving)
+    # Columns of constants, and of what stands twice, follow from the others; their names are new in every body.
+    identity = tuple(name for name in body_columns if name not in moving and not is_condition_column(name))
     steps = tuple(
         contributed_rows(rule, body, kept=identity) for body in delta_bodies(rule, bodies, inside, later="all")
     )
@@ -55,7 +57,7 @@ def changing_variables(rule: CoreRule, inside: frozenset[str], signatures: Mappi
         for spot, argument in enumerate(literal.arguments)
         if spot in signatures[literal.predicate].aggregates and isinstance(argument, Variable)
     }
-    for literal in rule.body:
+    for literal in spelled_out(rule.body, rule.types):
         if isinstance(literal, Bind) and not moving.isdisjoint(variables(literal.term)):
             moving.add(literal.variable)
     return moving

@@ -5,17 +5,22 @@ variable that it binds, so `Join` and `Antijoin` are natural: they match the col
 that a relation is made of have the names `#0`, `#1`, .. which no variable can have.
 
 Nodes are bags, as in SQL: `Distinct` says where duplicates go away. What scans read are sets.
+
+A plan is as deep as a body is long, so nothing here, and no pass over plans, recurses on Python's stack: `rebuild`,
+`replace_parts` and `walk` go through plans, and other passes are `deep` calls. A node remembers its hash and columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Literal, TypeAlias, assert_never
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal, TypeAlias, assert_never
 
 from emberlog.analysis.functions import type_of
 from emberlog.analysis.program import CoreRule, Signature, Verdict
+from emberlog.deep import Deep, run_deep
 from emberlog.plan.names import stateless
 from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Until, Variable
 from emberlog.types import FLOAT, NUMBER, Type
@@ -27,13 +32,50 @@ Condition: TypeAlias = Comparison | Test
 Version: TypeAlias = Literal["all", "recent", "stable"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class _Node:
+    """Equality and hash by value. Both are asked of large plans again and again: the hash is computed once."""
+
+    __slots__ = ("_columns", "_hash", "_unsure")
+    _columns: Columns
+    _hash: int
+    _unsure: frozenset[str]  # see `plan.missing.unsure`
+
+    def __eq__(self, other: object) -> bool:
+        pairs: list[tuple[Any, Any]] = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if one is two:
+                continue
+            if type(one) is not type(two) or hash(one) != hash(two) or _own_fields(one) != _own_fields(two):
+                return False
+            mine, others = children(one), children(two)
+            if len(mine) != len(others):
+                return False
+            pairs.extend(zip(mine, others, strict=True))
+        return True
+
+    def __hash__(self) -> int:
+        for node in bottom_up(self, lambda node: hasattr(node, "_hash")):  # type: ignore[arg-type]
+            below = tuple(child._hash for child in children(node))
+            object.__setattr__(node, "_hash", hash((type(node), _own_fields(node), below)))
+        return self._hash
+
+
+def _own_fields(node: Plan) -> tuple[object, ...]:
+    """The values of a node's fields, without those that hold its inputs."""
+    return tuple(getattr(node, name) for name in node.__dataclass_fields__ if name not in _INPUTS)
+
+
+_INPUTS = frozenset({"input", "left", "right", "inputs"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit(_Node):
     """One row without columns: the empty body."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan(_Node):
     """The rows of a relation; `columns` name its positions in order, None where a position is not read."""
 
     relation: str
@@ -42,16 +84,16 @@ class Scan:
     version: Version = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
-    """The rows for which every condition holds; a row for which one has no value stays, for a `Guard` to see."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Select(_Node):
+    """The rows for which every condition holds; a condition that mentions a missing value lets the row pass."""
 
     input: Plan
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Extend:
+@dataclass(frozen=True, slots=True, eq=False)
+class Extend(_Node):
     """One more column: the value of `term`, null where it has none."""
 
     input: Plan
@@ -59,26 +101,29 @@ class Extend:
     term: Term
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
-    """One row for each value of the range `start`, `start + step`, .. before `stop`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Expand(_Node):
+    """One row for each value of the range `start`, `start + step`, .. before `stop`; where that is no range, one row
+    without a value."""
 
     input: Plan
     column: str
     start: Term
     stop: Term
     step: Term
-    rule: int = -1  # whose error it is when there is no such range
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+@dataclass(frozen=True, slots=True, eq=False)
+class Join(_Node):
+    """The pairs of rows that match; a row of `left` in which one of `spares` has no value passes without a match."""
+
     left: Plan
     right: Plan
+    spares: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Antijoin:
+@dataclass(frozen=True, slots=True, eq=False)
+class Antijoin(_Node):
     """The rows of `left` that match no row of `right`; `where` may compare columns of both sides besides."""
 
     left: Plan
@@ -86,26 +131,28 @@ class Antijoin:
     where: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A join in which rows of `left` without a match stay, with `default` in `column`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup(_Node):
+    """A join with at most one match for a row of `left`. Rows without one stay, with `default` in `column`; one in
+    which one of `spares` has no value has none in `column` either."""
 
     left: Plan
     right: Plan
     column: str
     default: Constant
+    spares: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+@dataclass(frozen=True, slots=True, eq=False)
+class Project(_Node):
     """Exactly these columns, each the value of a term. Duplicates stay."""
 
     input: Plan
     columns: tuple[tuple[str, Term], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct(_Node):
     input: Plan
 
 
@@ -118,8 +165,8 @@ class Fold:
     argument: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+@dataclass(frozen=True, slots=True, eq=False)
+class Group(_Node):
     """One row for each value of the keys that occurs; nothing gives nothing, without keys too."""
 
     input: Plan
@@ -127,15 +174,15 @@ class Group:
     folds: tuple[Fold, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+@dataclass(frozen=True, slots=True, eq=False)
+class Union(_Node):
     """The rows of all inputs, column by column in the order of the first."""
 
     inputs: tuple[Plan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Top:
+@dataclass(frozen=True, slots=True, eq=False)
+class Top(_Node):
     """The first `limit` rows in an order (column, descends); what the order leaves open is settled by `ties`."""
 
     input: Plan
@@ -144,19 +191,23 @@ class Top:
     limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """The rows of `input`; a row in which one of `terms` or `conditions` has no value is an error of rule `rule`.
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard(_Node):
+    """The rows of `input`; a row in which one of the columns `terms` has no value is an error of rule `rule`.
 
     `shown` are the columns whose values the error names.
     """
 
     input: Plan
     terms: tuple[str, ...]
-    conditions: tuple[Condition, ...]
     shown: tuple[str, ...]
     rule: int
     complaint: str = "has no value"
+
+
+def too_large(type: Type) -> str:
+    """The complaint of a sum of this type that has none of its values."""
+    return f"has a sum that does not fit in {'38 digits' if type.kind == 'decimal' else '64 bits'}"
 
 
 Plan: TypeAlias = (
@@ -166,23 +217,29 @@ Plan: TypeAlias = (
 Columns: TypeAlias = Mapping[str, Type]
 
 
-@lru_cache(maxsize=65536)
 def columns(plan: Plan) -> Columns:
     """Name and type of each output column, in order."""
+    for node in bottom_up(plan, lambda node: hasattr(node, "_columns")):
+        object.__setattr__(node, "_columns", _columns_above(node))
+    return plan._columns
+
+
+def _columns_above(plan: Plan) -> Columns:
+    """The columns of a node whose inputs know theirs."""
     match plan:
         case Unit():
             return {}
         case Scan():
             return {name: type for name, type in zip(plan.columns, plan.types, strict=True) if name is not None}
         case Select(child, _) | Distinct(child) | Top(child) | Guard(child) | Antijoin(child, _):
-            return columns(child)
+            return child._columns
         case Extend(child, column, term):
             return {**columns(child), column: type_of(term, columns(child))}
         case Expand(child, column, start):
             return {**columns(child), column: type_of(start, columns(child))}
         case Join(left, right):
             return {**columns(left), **columns(right)}
-        case Lookup(left, right, column, _):
+        case Lookup(left, right, column):
             return {**columns(left), column: columns(right)[column]}
         case Project(child, items):
             return {name: type_of(term, columns(child)) for name, term in items}
@@ -190,9 +247,19 @@ def columns(plan: Plan) -> Columns:
             types = columns(child)
             return {key: types[key] for key in keys} | {fold.column: _fold_type(fold, types) for fold in folds}
         case Union(inputs):
-            return columns(inputs[0])
+            return _union_types(inputs)
         case _:
             assert_never(plan)
+
+
+def _union_types(inputs: tuple[Plan, ...]) -> Columns:
+    """The columns of the first input, of types that have room for the values of all."""
+    first, *others = (columns(child) for child in inputs)
+    found = dict(first)
+    for other in others:
+        for name, type in zip(found, other.values(), strict=True):
+            found[name] = found[name].with_room_for(type)
+    return found
 
 
 def _fold_type(fold: Fold, types: Columns) -> Type:
@@ -226,24 +293,82 @@ def children(plan: Plan) -> tuple[Plan, ...]:
 
 def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """`plan` with `change` applied to each direct input."""
+    return with_children(plan, [change(child) for child in children(plan)])
+
+
+def with_children(plan: Plan, inputs: Sequence[Plan]) -> Plan:
+    """`plan` with other direct inputs; the same value where they are what it has."""
+    if all(new is old for new, old in zip(inputs, children(plan), strict=True)):
+        return plan
     match plan:
         case Unit() | Scan():
             return plan
-        case Join(left, right) | Antijoin(left, right) | Lookup(left, right):
-            return replace(plan, left=change(left), right=change(right))
-        case Union(inputs):
-            return Union(tuple(change(child) for child in inputs))
+        case Join() | Antijoin() | Lookup():
+            return replace(plan, left=inputs[0], right=inputs[1])
+        case Union():
+            return Union(tuple(inputs))
         case Select() | Extend() | Expand() | Project() | Distinct() | Group() | Top() | Guard():
-            return replace(plan, input=change(plan.input))
+            return replace(plan, input=inputs[0])
         case _:
             assert_never(plan)
 
 
+def bottom_up(plan: Plan, is_done: Callable[[Plan], bool]) -> Iterator[Plan]:
+    """The node and everything below it that is not done, each after its inputs and once."""
+    waiting = [plan]
+    while waiting:
+        node = waiting[-1]
+        below = () if is_done(node) else tuple(child for child in children(node) if not is_done(child))
+        if below:
+            waiting.extend(below)
+        else:
+            waiting.pop()
+            if not is_done(node):
+                yield node
+
+
+def rebuild(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """`plan` with `change` applied to every node, to the inputs before what reads them. A node that several others
+    share is changed once, and is shared afterwards."""
+    made: dict[int, Plan] = {}
+    for node in bottom_up(plan, lambda node: id(node) in made):
+        made[id(node)] = change(map_children(node, lambda child: made[id(child)]))
+    return made[id(plan)]
+
+
+def replace_parts(plan: Plan, part: Callable[[Plan], Plan | None]) -> Plan:
+    """`plan` with `part(node)` in the place of the outermost nodes for which there is one."""
+    found: dict[int, Plan] = {}
+
+    def below(node: Plan) -> Deep[Plan]:
+        if id(node) not in found:
+            other = part(node)
+            if other is None:
+                inputs = []
+                for child in children(node):
+                    inputs.append((yield below(child)))
+                other = with_children(node, inputs)
+            found[id(node)] = other
+        return found[id(node)]
+
+    return run_deep(below(plan))
+
+
+def nodes(plan: Plan) -> list[Plan]:
+    """The node and everything below it, each once and after its inputs."""
+    seen: dict[int, Plan] = {}
+    for node in bottom_up(plan, lambda node: id(node) in seen):
+        seen[id(node)] = node
+    return list(seen.values())
+
+
 def walk(plan: Plan) -> Iterator[Plan]:
-    """The node and everything below it."""
-    yield plan
-    for child in children(plan):
-        yield from walk(child)
+    """The node and everything below it, once for each way that leads to it."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def scans(plan: Plan) -> Iterator[Scan]:
@@ -280,9 +405,11 @@ class RelationPlan:
     """How one relation of a stratum is computed.
 
     `state` says what is kept while a component is evaluated: a `set` of rows; the best row of each group
-    (`extremum`); or contributions from which groups are totalled (`total`). `exit` reads only lower strata, `steps` are
-    the delta plans: each reads the last round's rows in one place. A relation that is computed once, and one that is
-    recomputed every round, has only `exit`. `start` is the first state of an iteration, and `constant` that part of
+    (`extremum`); or contributions from which groups are totalled (`total`). `exit` reads only lower strata, and so does
+    `plain`: rows that bring counts to a `countd`, whose type is not that of the values which it counts. `steps` are the
+    delta plans: each reads the last round's rows in one place. A relation that is computed once, and one that is
+    recomputed every round, has only `exit`. `checks` are evaluated before all others, for their errors alone: they have
+    no rows. `start` is the first state of an iteration, and `constant` that part of
     `exit` which every round contributes anew, before it is totalled. One that accumulates has `steps` too: what follows
     from changes, before it is totalled.
     """
@@ -294,6 +421,8 @@ class RelationPlan:
     contributions: tuple[Contribution, ...] = ()
     start: Plan | None = None
     constant: Plan | None = None
+    plain: Plan | None = None
+    checks: tuple[Plan, ...] = ()
 
     @property
     def name(self) -> str:
@@ -327,18 +456,47 @@ class Stratum:
         return tuple(relation.name for relation in self.relations)
 
     @property
+    def reads(self) -> frozenset[str]:
+        """The relations that its plans read, its own among them."""
+        constants = (relation.constant for relation in self.relations if relation.constant is not None)
+        roots = chain(constants, *(plans(relation) for relation in self.relations))
+        return frozenset(scan.relation for root in roots for scan in scans(root))
+
+    @property
     def made(self) -> frozenset[str]:
         """The relations that have rows after it: where states are kept, also those that keep them."""
         return frozenset((*self.names, *(stateless(name) for name in self.names)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProgramPlan:
     """Strata in evaluation order, and what their plans refer to: signatures of all relations, rules by number."""
 
     strata: tuple[Stratum, ...]
     signatures: Mapping[str, Signature]
     rules: Mapping[int, CoreRule] = field(repr=False)
+
+    @cached_property
+    def rules_of(self) -> Mapping[str, tuple[CoreRule, ...]]:
+        """The rules of each predicate."""
+        found: dict[str, list[CoreRule]] = {}
+        for rule in self.rules.values():
+            found.setdefault(rule.predicate, []).append(rule)
+        return {name: tuple(rules) for name, rules in found.items()}
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """The relations that strata compute."""
+        return frozenset(name for stratum in self.strata for name in stratum.names)
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Stratum, ...]]:
+        """For each relation the strata that read it."""
+        found: dict[str, list[Stratum]] = {}
+        for stratum in self.strata:
+            for name in stratum.reads:
+                found.setdefault(name, []).append(stratum)
+        return {name: tuple(strata) for name, strata in found.items()}
 
     def map(self, change: Callable[[Plan], Plan]) -> ProgramPlan:
         """The program with `change` applied to the root of every plan in it."""
@@ -347,10 +505,13 @@ class ProgramPlan:
 
 def plans(relation: RelationPlan) -> Iterator[Plan]:
     """Every plan of a relation."""
+    yield from relation.checks
     if relation.start is not None:
         yield relation.start
     if relation.exit is not None:
         yield relation.exit
+    if relation.plain is not None:
+        yield relation.plain
     yield from relation.steps
     for contribution in relation.contributions:
         yield from contribution.steps
@@ -368,6 +529,8 @@ def map_plans(stratum: Stratum, change: Callable[[Plan], Plan]) -> Stratum:
             start=optional(old.start),
             exit=optional(old.exit),
             constant=optional(old.constant),
+            plain=optional(old.plain),
+            checks=tuple(change(plan) for plan in old.checks),
             steps=tuple(change(plan) for plan in old.steps),
             contributions=tuple(
                 replace(part, steps=tuple(change(plan) for plan in part.steps)) for part in old.contributions

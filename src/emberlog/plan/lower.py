@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
+from emberlog.analysis.functions import DIGITS
 from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Match, Signature
 from emberlog.plan.bodies import Bodies, contributed_rows
 from emberlog.plan.deltas import contribution, delta_bodies
@@ -20,6 +21,7 @@ from emberlog.plan.logical import (
     Guard,
     Plan,
     ProgramPlan,
+    Project,
     RelationPlan,
     Scan,
     Stratum,
@@ -27,9 +29,10 @@ from emberlog.plan.logical import (
     Union,
     columns,
     keep,
+    too_large,
 )
 from emberlog.plan.names import given_part, position, positions, state_part
-from emberlog.syntax.nodes import Constant
+from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
 
 def lower(program: CheckedProgram, wanted: Iterable[str] | None = None) -> ProgramPlan:
@@ -62,9 +65,14 @@ class _ComponentPlanner:
         self.program = program
         self.component = component
         self.inside = frozenset(component.predicates) if component.recursive else frozenset[str]()
-        working = {name: _without_index(program.signatures[name]) for name in self.inside if component.keeps_states}
-        self.signatures: Mapping[str, Signature] = {**program.signatures, **working}
+        self.signatures: Mapping[str, Signature] = program.signatures
+        if component.keeps_states:
+            working = {name: _without_index(program.signatures[name]) for name in self.inside}
+            self.signatures = {**program.signatures, **working}
         self.bodies = Bodies(self.signatures)
+        self.rules: dict[str, list[CoreRule]] = {}
+        for rule in component.rules:
+            self.rules.setdefault(rule.predicate, []).append(rule)
 
     def stratum(self) -> Stratum:
         part = self.component
@@ -80,8 +88,12 @@ class _ComponentPlanner:
         )
 
     def _relation(self, predicate: str) -> RelationPlan:
+        rules = self.rules.get(predicate, [])
+        checks = (self.bodies.without_atoms(rule, self.inside) for rule in rules if self._is_recursive(rule))
+        return replace(self._evaluated(predicate, rules), checks=tuple(plan for plan in checks if plan is not None))
+
+    def _evaluated(self, predicate: str, rules: list[CoreRule]) -> RelationPlan:
         signature = self.signatures[predicate]
-        rules = [rule for rule in self.component.rules if rule.predicate == predicate]
         given = self._given(predicate)
         match self.component.evaluation:
             case "delta":
@@ -109,10 +121,12 @@ class _ComponentPlanner:
         recursive = [rule for rule in rules if self._is_recursive(rule)]
         state = _state(signature)
         if state == "total":
+            counted, plain = self._contributions(signature, exits, given)
             return RelationPlan(
                 signature,
                 state,
-                exit=union([self._contributed(rule) for rule in exits] + given),
+                exit=counted,
+                plain=plain,
                 contributions=tuple(
                     contribution(rule, self.bodies, self.inside, self.signatures) for rule in recursive
                 ),
@@ -139,15 +153,28 @@ class _ComponentPlanner:
 
     def _whole(self, signature: Signature, rules: list[CoreRule], given: list[Plan]) -> Plan | None:
         """The relation computed in one go by these rules, None when nothing contributes."""
-        rows = union([self._contributed(rule) for rule in rules] + given)
-        if rows is None or not signature.aggregates:
+        rows, plain = self._contributions(signature, rules, given)
+        if not signature.aggregates:
             return rows and Distinct(rows)
         spot, function = next(iter(signature.aggregates.items()))
         if function == "topk":
             ties = tuple(name for name in positions(len(signature.columns)) if name != position(spot))
-            return Top(Distinct(rows), ((position(spot), True),), ties, _limit_of_topk(rules))
+            return rows and Top(Distinct(rows), ((position(spot), True),), ties, _limit_of_topk(rules))
         rows_count = not given and all(rule.aggregates for rule in rules)
-        return totals(signature, rows, rules[0].id if rules else -1, rows_count=rows_count)
+        return totals(signature, rows, plain, rules[0].id if rules else -1, rows_count=rows_count)
+
+    def _contributions(
+        self, signature: Signature, rules: list[CoreRule], given: list[Plan]
+    ) -> tuple[Plan | None, Plan | None]:
+        """What rules and given rows contribute; apart from it, for a `countd`, the rows that bring counts."""
+        counts = [rule for rule in rules if brings_counts(rule, signature)]
+        others = [rule for rule in rules if not brings_counts(rule, signature)]
+        apart = given if "countd" in signature.aggregates.values() else []
+        together = [] if apart else given
+        return (
+            union([self._contributed(rule) for rule in others] + together),
+            union([self._contributed(rule) for rule in counts] + apart),
+        )
 
     def _contributed(self, rule: CoreRule) -> Plan:
         return by_contributor(rule, contributed_rows(rule, self.bodies.of_rule(rule)))
@@ -164,24 +191,103 @@ class _ComponentPlanner:
         return any(isinstance(literal, Match) and literal.predicate in self.inside for literal in rule.body)
 
 
-def totals(signature: Signature, contributed: Plan, rule: int, *, rows_count: bool = False) -> Plan:
-    """One row for each group of what was contributed.
+def brings_counts(rule: CoreRule, signature: Signature) -> bool:
+    """Does the rule give counts to the `countd` of its predicate, not values to be counted?"""
+    counted = {spot for spot, function in signature.aggregates.items() if function == "countd"}
+    return bool(counted) and counted.isdisjoint(spot for spot, _ in rule.aggregates)
 
-    `rows_count` says that no rule brings a count of its own, so that counting rows is enough. `rule` is named when a
-    sum leaves the range of its type.
+
+def totals(
+    signature: Signature, contributed: Plan | None, plain: Plan | None, rule: int, *, rows_count: bool = False
+) -> Plan | None:
+    """One row for each group of what was contributed, None where nothing is.
+
+    `plain` are the rows that bring counts to a `countd`: they are added to what is counted. `rows_count` says that no
+    rule brings a count of its own, so that counting rows is enough. `rule` is named when a sum leaves the range of its
+    type.
     """
-    folds = []
-    for spot, function in signature.aggregates.items():
-        if function == "count" and rows_count:
-            folds.append(Fold(position(spot), "count", None))
-        else:
-            folds.append(Fold(position(spot), "sum" if function == "count" else function, position(spot)))
+    if plain is not None:
+        return _added_totals(signature, contributed, plain, rule)
+    if contributed is None:
+        return None
+    folds = [
+        Fold(position(spot), "count", None)
+        if function == "count" and rows_count
+        else Fold(position(spot), "sum" if function == "count" else function, position(spot))
+        for spot, function in signature.aggregates.items()
+    ]
+    return _entered(
+        signature, keep(_folded(contributed, signature, folds, rule), positions(len(signature.columns))), rule
+    )
+
+
+def _entered(signature: Signature, rows: Plan, rule: int) -> Plan:
+    """Totals as the columns of the relation hold them: checked, or rounded, where these are narrower than 64 bits, and
+    with all digits of its decimals where a part of the rules has fewer.
+
+    What goes into a minimum or maximum was so before.
+    """
+    rows = _with_digits(signature, rows)
+    narrow = {
+        position(spot): signature.columns[spot].type
+        for spot, function in signature.aggregates.items()
+        if signature.columns[spot].type.bits != 64 and function not in ("min", "max")
+    }
+    if not narrow:
+        return rows
+    names = columns(rows)
+    made = Project(
+        rows, tuple((n, Call(str(narrow[n]), (Variable(n),)) if n in narrow else Variable(n)) for n in names)
+    )
+    checked = tuple(name for name, type in narrow.items() if type.is_integer)
     groups = tuple(position(i) for i in signature.groups)
-    grouped: Plan = Group(contributed, groups, tuple(folds))
+    return Guard(made, checked, groups, rule, "has a total that does not fit its column") if checked else made
+
+
+def _with_digits(signature: Signature, rows: Plan) -> Plan:
+    types = columns(rows)
+    wanted = {position(spot): column.type for spot, column in enumerate(signature.columns)}
+    short = {name for name, type in types.items() if type.kind == "decimal" and type.scale < wanted[name].scale}
+    if not short:
+        return rows
+    items = ((n, Call(DIGITS, (Variable(n), Constant(wanted[n].scale))) if n in short else Variable(n)) for n in types)
+    return Project(rows, tuple(items))
+
+
+def _added_totals(signature: Signature, contributed: Plan | None, plain: Plan, rule: int) -> Plan:
+    """Totals of a predicate with a `countd` to which rows bring counts, too: values are counted first, then added up.
+
+    An average is put together from a sum and a number of values.
+    """
+    names = positions(len(signature.columns))
+    sizes = {position(spot): f"{position(spot)}/n" for spot, name in signature.aggregates.items() if name == "avg"}
+    kept: list[tuple[str, Term]] = [(name, Variable(name)) for name in names]
+    parts: list[Plan] = [Project(plain, (*kept, *((size, Constant(1)) for size in sizes.values())))]
+    if contributed is not None:
+        folds = [
+            Fold(position(spot), "sum" if name in ("count", "avg") else name, position(spot))
+            for spot, name in signature.aggregates.items()
+        ]
+        folds += [Fold(size, "count", None) for size in sizes.values()]
+        parts.append(keep(_folded(contributed, signature, folds, rule), (*names, *sizes.values())))
+    again = [
+        Fold(position(spot), name if name in ("min", "max") else "sum", position(spot))
+        for spot, name in signature.aggregates.items()
+    ]
+    again += [Fold(size, "sum", size) for size in sizes.values()]
+    whole = _folded(Union(tuple(parts)), signature, again, rule)
+    means = {name: Call("/", (Variable(name), Call("to_float", (Variable(size),)))) for name, size in sizes.items()}
+    return _entered(signature, Project(whole, tuple((name, means.get(name, term)) for name, term in kept)), rule)
+
+
+def _folded(rows: Plan, signature: Signature, folds: list[Fold], rule: int) -> Plan:
+    """One row for each group of the rows, with an error of `rule` for a sum that is too large."""
+    groups = tuple(position(i) for i in signature.groups)
+    grouped = Group(rows, groups, tuple(folds))
     sums = tuple(fold.column for fold in folds if fold.function == "sum")
-    if any(columns(grouped)[name].is_integer for name in sums):
-        grouped = Guard(grouped, sums, (), groups, rule, "has a sum that does not fit in 64 bits")
-    return keep(grouped, positions(len(signature.columns)))
+    types = [columns(grouped)[name] for name in sums]
+    bounded = [type for type in types if type.is_integer or type.kind == "decimal"]
+    return Guard(grouped, sums, groups, rule, too_large(bounded[0])) if bounded else grouped
 
 
 def by_contributor(rule: CoreRule, rows: Plan) -> Plan:

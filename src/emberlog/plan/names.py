@@ -17,6 +17,11 @@ def given_part(predicate: str) -> str:
     return f"{predicate}/given"
 
 
+def given_name(relation: str) -> str:
+    """The predicate whose given rows a relation has."""
+    return relation.removesuffix("/given")
+
+
 def state_part(predicate: str) -> str:
     """The current state of an iteration whose states are all kept."""
     return f"{predicate}/state"

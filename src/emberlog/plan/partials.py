@@ -7,11 +7,12 @@ done in parts, each such node of a plan becomes a `Partial`, and the rows are no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from emberlog.analysis.functions import type_of
+from emberlog.deep import Deep, run_deep
 from emberlog.plan.logical import (
     Columns,
     Condition,
@@ -29,9 +30,10 @@ from emberlog.plan.logical import (
     Top,
     children,
     columns,
-    map_children,
     map_plans,
     plans,
+    rebuild,
+    replace_parts,
     scans,
     walk,
 )
@@ -130,10 +132,7 @@ def decide(
 def substituted(stratum: Stratum, made: Mapping[Plan, Plan]) -> Stratum:
     """The stratum with what was done in parts in the places of the nodes that asked for it."""
 
-    def change(plan: Plan) -> Plan:
-        return made[plan] if plan in made else map_children(plan, change)
-
-    return map_plans(stratum, change) if made else stratum
+    return map_plans(stratum, lambda plan: replace_parts(plan, made.get)) if made else stratum
 
 
 def _found(
@@ -141,7 +140,7 @@ def _found(
 ) -> list[tuple[str, Partial]]:
     """Every reader of a relation with what is done in parts for it. Raises `_Needed` where that is not all."""
     found: list[tuple[str, Partial]] = []
-    for stratum in plan.strata:
+    for stratum in plan.readers.get(name, ()):
         if stratum.names == own.names:
             continue
         for relation in stratum.relations:
@@ -151,7 +150,7 @@ def _found(
             if stratum.evaluation != "once":
                 raise _Needed(f"the recursion of `{relation.name}` reads them")
             for root in roots:
-                for node in _search(root, name, keys, split, relation.name):
+                for node in run_deep(_search(root, name, keys, split, relation.name)):
                     if all(node.node != other.node for _, other in found):
                         node = replace(node, relation=f"{name}/part{len(found)}")
                         found.append((relation.name, replace(node, rest=_renamed(node.rest, node.relation))))
@@ -176,22 +175,23 @@ _DOING: dict[type, str] = {Group: "aggregated", Distinct: "projected", Top: "cut
 
 def _search(
     plan: Plan, name: str, keys: frozenset[int], split: tuple[int, ...] | None, reader: str
-) -> Iterator[Partial]:
+) -> Deep[list[Partial]]:
     """The outermost nodes of a plan that can be done in parts. Raises `_Needed` where a row is read otherwise."""
     why: _Needed | None = None
     if isinstance(plan, Group | Distinct | Top | Select) and any(scan.relation == name for scan in scans(plan)):
         try:
-            yield _partial(plan, name, keys, split)
-            return
+            return [_partial(plan, name, keys, split)]
         except _Needed as reason:
             why = reason if reason.asked else None
     if isinstance(plan, Scan) and plan.relation == name:
         raise _Needed(f"`{reader}` reads them")
+    found: list[Partial] = []
     try:
-        found = [partial for child in children(plan) for partial in _search(child, name, keys, split, reader)]
+        for child in children(plan):
+            found += yield _search(child, name, keys, split, reader)
     except _Needed as reason:
         raise (_Needed(f"`{reader}` {why}", asked=True) if why is not None else reason) from None
-    yield from found
+    return found
 
 
 def _partial(
@@ -269,21 +269,28 @@ def _origins(plan: Plan, name: str) -> Origins:
 
     Workers know numbers; of other values they know codes, which they copy and compare with each other, no more.
     """
+    return run_deep(_origins_of(plan, name))
+
+
+def _origins_of(plan: Plan, name: str) -> Deep[Origins]:
     match plan:
         case Scan(relation, names, _, "all") if relation == name:
             return {column: spot for spot, column in enumerate(names) if column is not None}
         case Distinct(child):
-            return _origins(child, name)
+            known: Origins = yield _origins_of(child, name)
+            return known
         case Select(child, conditions):
             for condition in conditions:
                 for side in _sides(condition):
                     _check(side, columns(child))
-            return _origins(child, name)
+            known = yield _origins_of(child, name)
+            return known
         case Extend(child, column, term):
             _check(term, columns(child), value=True)
-            return {**_origins(child, name), column: None}
+            known = yield _origins_of(child, name)
+            return {**known, column: None}
         case Project(child, items):
-            known = _origins(child, name)
+            known = yield _origins_of(child, name)
             for _, term in items:
                 if not isinstance(term, Variable):
                     _check(term, columns(child), value=True)
@@ -321,6 +328,4 @@ def _scan_of(relation: str, node: Plan) -> Scan:
 
 def _renamed(plan: Plan, relation: str) -> Plan:
     """`plan` with a scan of this relation."""
-    if isinstance(plan, Scan):
-        return replace(plan, relation=relation)
-    return map_children(plan, lambda child: _renamed(child, relation))
+    return rebuild(plan, lambda node: replace(node, relation=relation) if isinstance(node, Scan) else node)

@@ -28,6 +28,8 @@ from emberlog.plan.logical import (
     Top,
     Union,
     Unit,
+    bottom_up,
+    children,
     columns,
 )
 from emberlog.plan.show import INDENT, label, shared
@@ -70,34 +72,41 @@ Physical: TypeAlias = Operator | Exchange
 
 def physical(plan: Plan, *, distributed: bool = True) -> Physical:
     """The operators of a logical plan, one for each node, with the exchanges that they need in between."""
+    made: dict[int, Physical] = {}
+    for node in bottom_up(plan, lambda node: id(node) in made):
+        made[id(node)] = _operator(node, tuple(made[id(child)] for child in children(node)), distributed)
+    return made[id(plan)]
+
+
+def _operator(plan: Plan, sources: tuple[Physical, ...], distributed: bool) -> Physical:
+    """The operator of a node over those of its inputs."""
     match plan:
         case Unit():
             return Operator("OneRow", "", (), "one")
         case Scan():
             # Tables are kept without a partitioning: those of sources, and those of rounds, which are unions of parts.
             return Operator("ScanTable", label(plan).removeprefix("Scan "), (), None if distributed else "one")
-        case Select(child) | Extend(child) | Expand(child) | Guard(child):
-            source = physical(child, distributed=distributed)
+        case Select() | Extend() | Expand() | Guard():
+            (source,) = sources
             return Operator(_ROW_WISE[type(plan)], _detail(plan), (source,), source.partitioning)
-        case Project(child, items):
-            source = physical(child, distributed=distributed)
+        case Project(_, items):
+            (source,) = sources
             return Operator("Compute", _detail(plan), (source,), _renamed(source.partitioning, items))
         case Join() | Antijoin() | Lookup():
-            return _joined(plan, distributed)
+            return _joined(plan, *sources)
         case Distinct(child):
-            source = clustered(physical(child, distributed=distributed), tuple(columns(child)))
+            source = clustered(sources[0], tuple(columns(child)))
             return Operator("HashDistinct", "", (source,), source.partitioning)
-        case Group(child, keys, _):
-            source = clustered(physical(child, distributed=distributed), keys)
+        case Group(_, keys, _):
+            source = clustered(sources[0], keys)
             kept = source.partitioning if source.partitioning == "one" else frozenset(keys)
             return Operator("HashAggregate", _detail(plan), (source,), kept)
-        case Union(inputs):
-            sources = tuple(physical(child, distributed=distributed) for child in inputs)
+        case Union():
             together = all(source.partitioning == "one" for source in sources) and not distributed
             return Operator("Append", "", sources, "one" if together else None)
-        case Top(child):
+        case Top():
             name, _, rest = label(plan).partition(" ")
-            source = clustered(physical(child, distributed=distributed), ())
+            source = clustered(sources[0], ())
             return Operator(name, rest, (source,), "one")
         case _:
             assert_never(plan)
@@ -110,13 +119,16 @@ def _detail(plan: Plan) -> str:
     return label(plan).partition(" ")[2]
 
 
-def _joined(plan: Join | Antijoin | Lookup, distributed: bool) -> Operator:
+def _joined(plan: Join | Antijoin | Lookup, left: Physical, right: Physical) -> Operator:
     """Both sides by the columns that they share; without one, every task gets all rows of the right side."""
-    left = physical(plan.left, distributed=distributed)
-    right = physical(plan.right, distributed=distributed)
     names = shared(plan.left, plan.right)
     if names:
-        kind = {Join: "HashJoin", Antijoin: "AntiHashJoin", Lookup: "OuterHashJoin"}[type(plan)]
+        outer = isinstance(plan, Join) and plan.spares
+        kind = (
+            "OuterHashJoin"
+            if outer
+            else {Join: "HashJoin", Antijoin: "AntiHashJoin", Lookup: "OuterHashJoin"}[type(plan)]
+        )
         left, right = hashed(left, names), hashed(right, names)
         if left.partitioning == "one" != right.partitioning:
             left = Exchange(left, names)

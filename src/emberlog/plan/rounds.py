@@ -31,7 +31,7 @@ from emberlog.plan.logical import (
     columns,
     keep,
 )
-from emberlog.plan.lower import by_contributor, totals
+from emberlog.plan.lower import brings_counts, by_contributor, totals
 from emberlog.plan.names import position, positions
 from emberlog.plan.physical import Operator, Physical, exchanges, hashed, physical
 from emberlog.syntax.nodes import Call, Comparison, Term, Until, Variable
@@ -128,10 +128,15 @@ class _Planner:
     def _total(self, relation: RelationPlan) -> Iterator[Step]:
         """Contributions by identity, then the total of each group that they touch."""
         signature, parts = relation.signature, relation.contributions
-        first = _scan(signature, name=f"{relation.name}/exits")
         rule = parts[0].rule if parts else -1
-        if relation.exit is not None:
-            yield from self.once(f"first totals of {relation.name}", totals(signature, first, rule))
+        first, counts = (
+            None
+            if plan is None
+            else Scan(f"{relation.name}/{name}", tuple(columns(plan)), tuple(columns(plan).values()))
+            for name, plan in (("exits", relation.exit), ("plain", relation.plain))
+        )
+        yield from self.once(f"counts that {relation.name} is given", relation.plain)
+        yield from self.once(f"first totals of {relation.name}", totals(signature, first, counts, rule))
         kept = [_Kept(relation.name, part, spot if len(parts) > 1 else None) for spot, part in enumerate(parts)]
         for part in kept:
             yield self.each_round(f"contributions to {relation.name}", Distinct(_together(part.of.steps)))
@@ -139,9 +144,16 @@ class _Planner:
         if kept:
             groups = tuple(position(spot) for spot in signature.groups)
             touched = Distinct(_together([keep(part.fresh, groups) for part in kept]))
-            given: list[Plan] = [] if relation.exit is None else [first]
-            contributed = _together(given + [part.rows(self.rules[part.of.rule]) for part in kept])
-            now = totals(signature, Join(contributed, touched), rule)
+
+            def rows(of_counts: bool) -> Plan | None:
+                given = counts if of_counts else first
+                found: list[Plan] = [] if given is None else [given]
+                rules = [(part, self.rules[part.of.rule]) for part in kept]
+                found += [part.rows(rule) for part, rule in rules if brings_counts(rule, signature) == of_counts]
+                return Join(_together(found), touched) if found else None
+
+            now = totals(signature, rows(False), rows(True), rule)
+            assert now is not None
             yield self.each_round(f"changed totals of {relation.name}", _unlike(now, signature))
             yield self._merge(signature)
 

@@ -56,11 +56,11 @@ def label(plan: Plan) -> str:
             bounds = ", ".join(show_term(term) for term in (start, stop, step))
             return f"Expand {column} = range({bounds})"
         case Join(left, right):
-            return f"Join{_on(left, right)}" if shared(left, right) else "Cross join"
+            return f"Join{_on(left, right)}{_spares(plan)}" if shared(left, right) else "Cross join"
         case Antijoin(left, right, where):
             return f"Antijoin{_on(left, right)}" + (f" where {_conditions(where)}" if where else "")
         case Lookup(left, right, column, default):
-            return f"Lookup {column}{_on(left, right)}, else {show_term(default)}"
+            return f"Lookup {column}{_on(left, right)}{_spares(plan)}, else {show_term(default)}"
         case Project(_, items):
             return "Project " + (", ".join(_assigned(name, term) for name, term in items) or "nothing")
         case Distinct():
@@ -71,9 +71,8 @@ def label(plan: Plan) -> str:
             return "Union"
         case Top():
             return _top(plan)
-        case Guard(_, terms, conditions, _, _, complaint):
-            checked = ", ".join([*terms, *(show_term(condition) for condition in conditions)])
-            return f"Guard {checked}: error if it {complaint}"
+        case Guard(_, terms, _, _, complaint):
+            return f"Guard {', '.join(terms)}: error if it {complaint}"
         case _:
             assert_never(plan)
 
@@ -146,6 +145,8 @@ def parts(relation: RelationPlan, stratum: Stratum) -> list[tuple[str, Sequence[
             return [("start", start), ("constant", constant), ("recursive", relation.steps)]
         case "delta":
             named: list[tuple[str, Sequence[Plan]]] = [("exit", exits)]
+            if relation.plain is not None:
+                named.append(("counts that are given", (relation.plain,)))
             if relation.steps:
                 named.append(("recursive", relation.steps))
             for part in relation.contributions:
@@ -169,6 +170,10 @@ def _listed(names: Sequence[str]) -> str:
 def _on(left: Plan, right: Plan) -> str:
     names = shared(left, right)
     return f" on {', '.join(names)}" if names else ""
+
+
+def _spares(join: Join | Lookup) -> str:
+    return f" where {', '.join(join.spares)} has a value" if join.spares else ""
 
 
 def _conditions(conditions: Iterable[Condition]) -> str:

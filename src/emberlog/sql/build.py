@@ -63,10 +63,6 @@ def select(
     return query.distinct(copy=False) if distinct else query
 
 
-def subquery(query: exp.Query, alias: str) -> Sql:
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(alias)))
-
-
 def named(value: Sql, name: str) -> Sql:
     return exp.Alias(this=value, alias=exp.to_identifier(name))
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from emberlog.analysis.functions import NARROWING
-from emberlog.analysis.program import Bind, CoreRule, Filter, Gather, Literal
+from emberlog.analysis.functions import type_of
+from emberlog.analysis.program import Bind, CoreRule, Filter, Gather, Literal, Spread
+from emberlog.analysis.terms import literal_terms
 from emberlog.diagnostics import DataError, InternalError
 from emberlog.plan.logical import Guard
-from emberlog.syntax.nodes import Aggregate, Call, Comparison, Constant, Term, Test
+from emberlog.sql.causes import DOES_NOT_FIT, Causes
+from emberlog.syntax.nodes import Aggregate, Call, Term, Test
 from emberlog.types import Type
 
-CAUSES = {
-    **dict.fromkeys(("+", "-", "*", "neg", "abs"), "an integer does not fit in 64 bits"),
-    **dict.fromkeys(("/", "%"), "a divisor is zero"),
-    **dict.fromkeys(("to_number", "to_unsigned", "to_float"), "a conversion fails"),
-    "^": "a power has no value (too large a result, or a negative number with such an exponent)",
-    **dict.fromkeys(("log", "sqrt"), "a logarithm or root has no value"),
-    **dict.fromkeys(NARROWING, "a value does not fit in its column"),
-}
+
+class TooLarge(DataError):
+    """A value left the range of its type. In recursion it may have grown along a cycle."""
 
 
 def no_value(rule: CoreRule | None, guard: Guard, values: list[str]) -> DataError | InternalError:
@@ -29,78 +26,64 @@ def no_value(rule: CoreRule | None, guard: Guard, values: list[str]) -> DataErro
     shown = ", ".join(f"{_column(rule, name)} = {_literal(value, rule.types.get(name))}" for name, value in named)
     place = f" for {shown}" if shown else ""
     if guard.complaint != NO_VALUE:
-        return DataError(f"`{rule.predicate}` {guard.complaint}{place}", span=rule.span)
-    causes = list(dict.fromkeys(CAUSES[name] for name in _functions(rule) if name in CAUSES))
-    return DataError(
+        kind = TooLarge if DOES_NOT_FIT in guard.complaint else DataError
+        return kind(f"`{rule.predicate}` {guard.complaint}{place}", span=rule.span)
+    bound = {literal.variable: literal.term for literal in rule.body if isinstance(literal, Bind)}
+    causes = [*Causes(dict(named), bound, rule.types).of(_all_calls(rule)), *_sum_causes(rule), *_range_causes(rule)]
+    kind = TooLarge if any(DOES_NOT_FIT in cause for cause in causes) else DataError
+    return kind(
         f"this rule has no value{place}: {' or '.join(causes)}",
         span=rule.span,
         fix="add a condition that keeps such facts out of the rule",
     )
 
 
-def bad_pattern(rules: Iterable[CoreRule], reason: str) -> DataError | None:
-    """The error for a pattern among the facts that is no regular expression; None if no rule takes patterns from facts.
-
-    Engines do not tell which rule they were at: where several rules could be meant, the first one is named.
-    """
-    rule = next((rule for rule in rules if any(map(_takes_pattern, rule.body))), None)
-    if rule is None:
-        return None
-    return DataError(
-        f"a pattern that this rule matches with is not a regular expression: {reason}",
-        span=rule.span,
-        fix="the pattern comes from the facts; patterns have no look-around and no back-references",
-    )
-
-
-def _takes_pattern(literal: Literal) -> bool:
-    match literal:
-        case Filter(Test(goal)):
-            return _has_pattern(goal)
-        case Filter(Comparison(_, left, right)):  # a negated goal too
-            return _has_pattern(left) or _has_pattern(right)
-        case Bind(_, term):
-            return _has_pattern(term)
-        case Gather(bodies=bodies):
-            return any(_takes_pattern(inner) for body in bodies for inner in body)
-        case _:
-            return False
-
-
-def _has_pattern(term: Term) -> bool:
-    match term:
-        case Call("match", (pattern, _)):
-            return not isinstance(pattern, Constant)
-        case Call(_, arguments):
-            return any(map(_has_pattern, arguments))
-        case _:
-            return False
-
-
 NO_VALUE = "has no value"
 
 
-def _functions(rule: CoreRule) -> Iterator[str]:
-    """The functions that the rule calls, in the order of its text."""
-    for literal in rule.body:
+def _sum_causes(rule: CoreRule) -> Iterator[str]:
+    """That a sum may be too large, if the body has one of whole numbers or decimals."""
+    gathers = (literal for literal in _literals(rule.body) if isinstance(literal, Gather) and literal.function == "sum")
+    types = [type_of(gather.target, rule.types) for gather in gathers if gather.target is not None]
+    if any(type.kind != "float" for type in types):
+        yield f"a sum {DOES_NOT_FIT}"
+
+
+def _range_causes(rule: CoreRule) -> Iterator[str]:
+    if any(isinstance(literal, Spread) for literal in _literals(rule.body)):
+        yield "a range has step 0, a bound that is not finite, or more than 100,000,000 values"
+
+
+def _all_calls(rule: CoreRule) -> Iterator[Call]:
+    """The calls of the rule, in the order of its text."""
+    for literal in _literals(rule.body):
         match literal:
-            case Filter(Comparison(_, left, right)):
-                yield from _calls(left)
-                yield from _calls(right)
-            case Bind(_, term):
-                yield from _calls(term)
+            case Filter(Test(call)):
+                yield from _calls(call)
             case _:
-                pass
+                for term in literal_terms(literal):
+                    yield from _calls(term)
+        if isinstance(literal, Gather) and literal.target is not None:
+            yield from _calls(literal.target)
     for argument in rule.arguments:
         yield from _calls(argument)
 
 
-def _calls(term: Term) -> Iterator[str]:
+def _literals(body: Iterable[Literal]) -> Iterator[Literal]:
+    """The literals of a body, and those inside of its aggregates."""
+    for literal in body:
+        yield literal
+        if isinstance(literal, Gather):
+            for inner in literal.bodies:
+                yield from _literals(inner)
+
+
+def _calls(term: Term) -> Iterator[Call]:
     match term:
-        case Call(function, arguments):
+        case Call(_, arguments):
             for argument in arguments:
                 yield from _calls(argument)
-            yield function
+            yield term
         case Aggregate(_, arguments):
             for argument in arguments:
                 yield from _calls(argument)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
+from emberlog.patterns import for_java, for_re2
 from emberlog.sql.build import Sql, call, cast, number, text, when
 from emberlog.sql.statement import FLOAT_TEXT
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
@@ -19,6 +20,10 @@ class Dialect(ABC):
     """The parts of SQL in which an engine is itself."""
 
     name: str  # as sqlglot knows it
+    # How deep sub-queries may nest in a statement, and how many inputs they may have. Past this the engines' parsers
+    # and optimisers refuse, or take more than linear time.
+    deepest: int
+    largest: int
     int64: str
     uint64: str
     float64: str
@@ -69,17 +74,47 @@ class Dialect(ABC):
         """The sum of a group of integers, NULL when it does not fit."""
 
     @abstractmethod
-    def try_cast(self, value: Sql, type: str) -> Sql: ...
+    def decimal_total(self, value: Sql, type: Type) -> Sql:
+        """The sum of a group of decimals of this type, NULL when it does not fit in 38 digits."""
 
     @abstractmethod
-    def full_match(self, value: Sql, pattern: Sql) -> Sql: ...
+    def try_cast(self, value: Sql, type: str) -> Sql: ...
+
+    # Characters of a text that every pattern may be matched with: Java's engine takes stack for each repetition.
+    longest_text: int | None = None
+
+    @abstractmethod
+    def full_match(self, value: Sql, pattern: Sql) -> Sql:
+        """Does the whole text match? The pattern is one that `pattern_text` or the function PATTERN made."""
+
+    @abstractmethod
+    def pattern_text(self, pattern: str) -> str:
+        """A pattern of the language as the engine reads it."""
 
     @abstractmethod
     def first_code_point(self, value: Sql) -> Sql: ...
 
+    wide: str  # integers of which sums and products of two 64-bit ones are
+
     @abstractmethod
-    def spread(self, count: Sql) -> Sql:
-        """A generator: the integers 0 to `count` - 1, one a row."""
+    def wide_quotient(self, left: Sql, right: Sql) -> Sql:
+        """Division of wide integers that truncates; the divisor is not zero."""
+
+    @abstractmethod
+    def numbers_between(self, start: Sql, stop: Sql, step: Sql) -> Sql:
+        """The list `start`, `start + step`, .. before `stop` of numbers, of which there is one."""
+
+    @abstractmethod
+    def no_numbers(self) -> Sql:
+        """An empty list."""
+
+    @abstractmethod
+    def no_number(self) -> Sql:
+        """A list of one null."""
+
+    @abstractmethod
+    def spread(self, numbers: Sql) -> Sql:
+        """A generator: the numbers of a list, one a row."""
 
     @abstractmethod
     def complain(self, message: Sql) -> Sql:
@@ -94,6 +129,10 @@ class Dialect(ABC):
         return call(FLOAT_TEXT, value)
 
 
+MAX_DIGITS = 38  # of a decimal
+SAFE_DIGITS = 24  # as long as these are the digits of decimals, no sum of fewer than 10^14 of them has more than 38
+
+
 def in_range(value: Sql, type: Type, convert: Sql) -> Sql:
     """`convert` when the value is in the range of an integer type, else NULL."""
     low, high = integer_range(type)
@@ -102,6 +141,9 @@ def in_range(value: Sql, type: Type, convert: Sql) -> Sql:
 
 class DuckDB(Dialect):
     name = "duckdb"
+    deepest = 64
+    largest = 64
+    wide = "HUGEINT"
     int64, uint64, float64, symbol, timestamp = "BIGINT", "UBIGINT", "DOUBLE", "VARCHAR", "TIMESTAMP"
 
     def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
@@ -135,17 +177,48 @@ class DuckDB(Dialect):
     def total(self, value: Sql, type: Type) -> Sql:
         return self.try_cast(exp.Sum(this=value), self.type_name(type))
 
+    def decimal_total(self, value: Sql, type: Type) -> Sql:
+        name = f"DECIMAL({MAX_DIGITS},{type.scale})"
+        if type.precision <= SAFE_DIGITS:
+            return cast(exp.Sum(this=value), name)
+        # DuckDB ends the statement at a sum that is too large, also on the way. So the digits before the point are
+        # summed in two halves, as integers, and those after it by themselves.
+        half = number(10 ** (MAX_DIGITS // 2))
+        whole = call("trunc", value)
+        digits = exp.paren(cast(whole, "HUGEINT"))
+        high = exp.Sum(this=exp.IntDiv(this=digits, expression=half))
+        low = exp.Sum(this=exp.Mod(this=digits.copy(), expression=half.copy()))
+        rest = exp.Sum(this=exp.Sub(this=value.copy(), expression=whole.copy()))
+        put_together = exp.Add(this=exp.Mul(this=high, expression=half.copy()), expression=low)
+        fits = exp.LT(this=call("abs", high.copy()), expression=half.copy())
+        return when(fits, exp.Add(this=self.try_cast(put_together, name), expression=cast(rest, name)))
+
     def try_cast(self, value: Sql, type: str) -> Sql:
         return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True))
 
     def full_match(self, value: Sql, pattern: Sql) -> Sql:
         return call("regexp_full_match", value, pattern)
 
+    def pattern_text(self, pattern: str) -> str:
+        return for_re2(pattern)
+
     def first_code_point(self, value: Sql) -> Sql:
         return cast(when(exp.EQ(this=value, expression=text("")), number(0), call("unicode", value)), self.int64)
 
-    def spread(self, count: Sql) -> Sql:
-        return call("unnest", call("range", count))
+    def wide_quotient(self, left: Sql, right: Sql) -> Sql:
+        return exp.IntDiv(this=left, expression=right)
+
+    def numbers_between(self, start: Sql, stop: Sql, step: Sql) -> Sql:
+        return call("range", start, stop, step)
+
+    def no_numbers(self) -> Sql:
+        return call("range", number(0))
+
+    def no_number(self) -> Sql:
+        return call("list_value", cast(exp.null(), self.int64))
+
+    def spread(self, numbers: Sql) -> Sql:
+        return call("unnest", numbers)
 
     def complain(self, message: Sql) -> Sql:
         return cast(call("error", message), "BOOLEAN")
@@ -153,6 +226,10 @@ class DuckDB(Dialect):
 
 class Spark(Dialect):
     name = "spark"
+    longest_text = 200
+    deepest = 24
+    largest = 24
+    wide = "DECIMAL(20,0)"
     # Spark has no unsigned 64-bit integer: DECIMAL(20,0) holds every one of them.
     int64, uint64, float64, symbol, timestamp = "BIGINT", "DECIMAL(20,0)", "DOUBLE", "STRING", "TIMESTAMP_NTZ"
 
@@ -215,25 +292,40 @@ class Spark(Dialect):
         result_ = exp.paren(exp.Add(this=scaled, expression=cast(low, "DECIMAL(20,0)")))
         return in_range(result_, type, cast(result_.copy(), self.int64))
 
+    def decimal_total(self, value: Sql, type: Type) -> Sql:
+        return cast(call("try_sum", value), f"DECIMAL({MAX_DIGITS},{type.scale})")
+
     def try_cast(self, value: Sql, type: str) -> Sql:
-        return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True))
+        # Without `safe` sqlglot writes CAST for Spark, which is an error for what does not fit.
+        return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True), safe=True)
 
     def full_match(self, value: Sql, pattern: Sql) -> Sql:
-        return call(
-            "regexp_like",
-            value,
-            call(
-                "concat", call("char", number(94)), text("(?:"), pattern, text(")"), call("char", number(92)), text("z")
-            ),
-        )
+        return call("regexp_like", value, pattern)
+
+    def pattern_text(self, pattern: str) -> str:
+        return for_java(pattern)
 
     def first_code_point(self, value: Sql) -> Sql:
         return cast(call("ascii", value), self.int64)
 
-    def spread(self, count: Sql) -> Sql:
-        last = exp.Sub(this=count, expression=number(1))
-        some = call("sequence", cast(number(0), self.int64), last)
-        return call("explode", when(exp.GT(this=count.copy(), expression=number(0)), some, call("array")))
+    def wide_quotient(self, left: Sql, right: Sql) -> Sql:
+        # DIV on decimals gives a BIGINT, which is too small.
+        exact = exp.Sub(this=left, expression=exp.paren(exp.Mod(this=left.copy(), expression=right)))
+        return exp.Div(this=exp.paren(exact), expression=right.copy())
+
+    def numbers_between(self, start: Sql, stop: Sql, step: Sql) -> Sql:
+        sign = call("sign", step)
+        last = exp.Sub(this=exp.paren(stop), expression=cast(sign, self.int64))  # `sequence` has its end in it
+        return call("sequence", start, last, step.copy())
+
+    def no_numbers(self) -> Sql:
+        return cast(call("array"), "ARRAY<BIGINT>")
+
+    def no_number(self) -> Sql:
+        return call("array", cast(exp.null(), self.int64))
+
+    def spread(self, numbers: Sql) -> Sql:
+        return call("explode", numbers)
 
     def complain(self, message: Sql) -> Sql:
         # Spark takes raise_error for deterministic; with rand() beside it the filter stays where it is. The seed is

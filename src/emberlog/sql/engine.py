@@ -6,9 +6,12 @@ Table names are ours. A table has the columns `c0`, `c1`, ..; a relation without
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from emberlog.diagnostics import EmberlogError, ExecutionError
+from emberlog.plan.origins import Pieces
 from emberlog.sql.statement import Statement
 
 if TYPE_CHECKING:
@@ -36,6 +39,23 @@ class SqlEngine(ABC):
     def load(self, name: str, table: pa.Table) -> None:
         """A table with the rows of an Arrow table, whose columns are `c0`, `c1`, .."""
 
+    @contextmanager
+    def staged(self, statement: Statement) -> Iterator[None]:
+        """Computes the stages of a statement that is to run, and drops them afterwards."""
+        made: list[str] = []
+        try:
+            for stage in statement.stages:
+                self.keep(stage.name, stage.statement)
+                made.append(stage.name)
+            yield
+        finally:
+            for name in made:
+                self.drop(name)
+
+    @abstractmethod
+    def keep(self, name: str, statement: Statement) -> None:
+        """A table with the rows of a statement, computed once, now or when somebody reads them."""
+
     @abstractmethod
     def define(self, name: str, statement: Statement) -> None:
         """A table with the rows of a statement, computed when this is cheapest."""
@@ -46,6 +66,10 @@ class SqlEngine(ABC):
 
         Whoever gives up at `most` rows says so: the statement may then end with as many.
         """
+
+    def compute(self, name: str, statement: Statement, most: int | None, plan: Pieces) -> int:
+        """The same for the rows of a whole relation, in pieces where all at once would not fit."""
+        return self.store(name, statement, most)
 
     @abstractmethod
     def append(self, name: str, other: str) -> None:
@@ -81,6 +105,10 @@ class SqlEngine(ABC):
     def first(self, statement: Statement) -> tuple[Any, ...] | None:
         """The first row of a statement, None when it has none."""
 
+    def shortage(self, error: Exception) -> EmberlogError | None:
+        """What an exception of the engine says of memory or disk that ran out; None where it says something else."""
+        return None
+
     def interruptible(self) -> AbstractContextManager[None]:
         """Statements that run inside can be interrupted."""
         return nullcontext()
@@ -88,6 +116,11 @@ class SqlEngine(ABC):
     @abstractmethod
     def interrupt(self) -> None:
         """Ends the statement that is running, from another thread."""
+
+    def lost(self, error: Exception) -> ExecutionError | None:
+        """The error to tell where a statement failed because of what happened to the whole engine from outside: it is
+        gone, or somebody cancelled its jobs. None where the statement itself failed."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

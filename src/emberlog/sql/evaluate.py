@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
-from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from emberlog.analysis.program import CoreRule, Signature
-from emberlog.diagnostics import EmberlogError, ExecutionError, InternalError
+from emberlog.causes import cause_of
+from emberlog.diagnostics import DataError, EmberlogError, ExecutionError, InternalError, LimitError
 from emberlog.plan.logical import (
     Guard,
     Plan,
@@ -24,24 +25,35 @@ from emberlog.plan.logical import (
     Scan,
     Stratum,
     Version,
+    bottom_up,
     children,
     columns,
-    map_children,
     plans,
+    rebuild,
     scans,
     walk,
 )
 from emberlog.plan.names import positions
+from emberlog.plan.origins import Heavy, large_first, pieces
 from emberlog.plan.rename import rename
-from emberlog.sql.complaints import bad_pattern, no_value
+from emberlog.sql.complaints import TooLarge, no_value
 from emberlog.sql.engine import SqlEngine
 from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, Statement
-from emberlog.stats import Meter, StratumStats
+from emberlog.stats import Meter, RoundLimit, Silent, StratumStats
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from emberlog.sql.cycles import Cycle
+
+# What `stats` say of a relation that is not recursive: it was computed, or is a part of the statements that read it.
+COMPUTED_ONCE = "computed once"
+COMPUTED_WHERE_READ = "computed where it is read"
+
+# How long a component is evaluated again to see why it grows: mostly a few rounds tell.
+GROWTH_SECONDS = (0.3, 2.0)
 
 # A statement nests as deep as its plan; past this a view gets a name in the engine, and readers nest no deeper.
 DEEPEST_VIEW = 60
@@ -57,7 +69,9 @@ class SqlEvaluator:
         self._tables: dict[str, str] = {}
         self._guards: list[Guard] = []
         self._views: dict[str, Plan] = {}  # relations that have no table: their plans stand in for them
+        self.heavy: dict[str, Heavy] = {}  # relations that may make a statement outgrow the memory
         self._copies = count()
+        self._stages = count()
 
     # --- tables and statements -----------------------------------------------------------------------------------
 
@@ -77,18 +91,27 @@ class SqlEvaluator:
         def table(relation: str, version: Version) -> str:
             return self.engine.table(self.table(relation, version))
 
-        return compile_plan(self._spelled_out(plan), self.engine.dialect, table, self._guards)
+        with self.meter.deadline.enforced("writing a statement"):
+            return compile_plan(self._spelled_out(plan), self.engine.dialect, table, self._guards, self._new_stage)
+
+    def _new_stage(self) -> tuple[str, str]:
+        name = f"s{next(self._stages)}"
+        return name, self.engine.table(name)
 
     def _spelled_out(self, plan: Plan) -> Plan:
         """`plan` with the plans of views in the places where they are read."""
-        match plan:
-            case Scan(relation, names) if relation in self._views:
-                view, copy = self._views[relation], next(self._copies)
-                apart = rename(view, {name: f"{name}/{copy}" for node in walk(view) for name in columns(node)})
-                pairs = zip(names, columns(apart), strict=True)
-                return Project(apart, tuple((name, Variable(made)) for name, made in pairs if name is not None))
-            case _:
-                return map_children(plan, self._spelled_out)
+
+        def spell(node: Plan) -> Plan:
+            match node:
+                case Scan(relation, names) if relation in self._views:
+                    view, copy = self._views[relation], next(self._copies)
+                    apart = rename(view, {name: f"{name}/{copy}" for part in walk(view) for name in columns(part)})
+                    pairs = zip(names, columns(apart), strict=True)
+                    return Project(apart, tuple((name, Variable(made)) for name, made in pairs if name is not None))
+                case _:
+                    return node
+
+        return rebuild(plan, spell)
 
     def empty(self, types: tuple[Type, ...]) -> Statement:
         """No rows, with columns of these types."""
@@ -102,30 +125,59 @@ class SqlEvaluator:
     # --- evaluation ----------------------------------------------------------------------------------------------
 
     def run(self, stratum: Stratum, stats: StratumStats) -> None:
-        """Computes every relation of the stratum; `stats` says how it went."""
+        """Computes every relation of the stratum; `stats` says how it went. What grows without end is told with the
+        cycle in the data along which it does, if there is one."""
+        try:
+            with self.guarded(stats):
+                self._evaluate(stratum, stats)
+        except (RoundLimit, TooLarge) as error:
+            from emberlog.sql.cycles import find_cycle, with_cycle
+
+            raise with_cycle(error, find_cycle(self, stratum)) from error.__cause__
+        self.meter.rows += stats.facts or 0
+
+    def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         from emberlog.sql.accumulate import run_changes
         from emberlog.sql.fixpoint import run_deltas
         from emberlog.sql.iterate import run_naive
 
-        started = monotonic()
-        try:
-            with self.guarded(stats):
-                match stratum.evaluation:
-                    case "once":
-                        self._once(stratum, stats)
-                    case "delta":
-                        run_deltas(self, stratum, stats)
-                    case "naive":
-                        run_naive(self, stratum, stats)
-                    case "accumulate":
-                        run_changes(self, stratum, stats)
-        finally:
-            stats.seconds = monotonic() - started
-        self.meter.rows += stats.facts or 0
+        match stratum.evaluation:
+            case "once":
+                self._once(stratum, stats)
+            case "delta":
+                run_deltas(self, stratum, stats)
+            case "naive":
+                run_naive(self, stratum, stats)
+            case "accumulate":
+                run_changes(self, stratum, stats)
+
+    def find_growth(self, stratum: Stratum) -> Cycle | None:
+        """The cycle along which a component grows that somebody else evaluated in vain, whose rows are gone: rounds of
+        statements go on for a while, and then their rows are looked at."""
+        from emberlog.sql.cycles import find_cycle, may_grow
+
+        meter = self.meter
+        cycle: Cycle | None = None
+        for seconds in GROWTH_SECONDS:
+            if cycle is not None or not may_grow(stratum):
+                break
+            stats = StratumStats(stratum.names)
+            self.meter = Meter(
+                replace(meter.limits, rounds=None), Silent(), until=monotonic() + seconds, stop=meter.stop
+            )
+            self.meter.started = meter.started
+            try:
+                with suppress(LimitError, TooLarge), self.guarded(stats):
+                    self._evaluate(stratum, stats)
+                    return None  # it ends
+                cycle = find_cycle(self, stratum)
+            finally:
+                self.meter = meter
+        return cycle
 
     def _once(self, stratum: Stratum, stats: StratumStats) -> None:
         (relation,) = stratum.relations
-        stats.stopped = "computed once"
+        stats.stopped = COMPUTED_WHERE_READ if self.engine.lazy and relation.exit is not None else COMPUTED_ONCE
         if relation.exit is None:
             self.engine.store(self.table(relation.name), self.empty(_types(relation.signature)))
             stats.facts = 0
@@ -134,7 +186,9 @@ class SqlEvaluator:
             if depth(self._views[relation.name]) > DEEPEST_VIEW:
                 self.define(relation.name)
         else:
-            stats.facts = self.store(self.table(relation.name), self.statement(relation.exit))
+            plan = pieces(relation.exit, self.heavy, lambda name: self.engine.count(self.table(name)))
+            statement = self.statement(large_first(relation.exit, self.heavy) if plan.streamed else relation.exit)
+            stats.facts = self.engine.compute(self.table(relation.name), statement, self.meter.most_rows, plan)
             self.meter.check(stats, stats.facts)
 
     def store(self, name: str, statement: Statement) -> int:
@@ -165,81 +219,74 @@ class SqlEvaluator:
         name = self.engine.table(self.table(relation))
         with self.guarded(stats):
             stats.facts = self.store(self.table(relation), Statement(f"SELECT * FROM {name}", {}))
+            stats.stopped = COMPUTED_ONCE
             self.meter.check(stats, stats.facts)
 
     @contextmanager
     def guarded(self, stats: StratumStats | None = None) -> Iterator[None]:
         """Holds statements to the time limit, and turns what an engine complains of into our errors."""
-        watch = None if stats is None or self.meter.seconds_left is None else _Watch(self.engine, self.meter)
+        meter = self.meter
+        seconds = None if stats is None else meter.seconds_left
         try:
-            with watch or nullcontext(), self.engine.interruptible():
+            with meter.stop.interruptible(self.engine.interrupt, seconds), self.engine.interruptible():
                 yield
-        except EmberlogError:
-            raise
         except KeyboardInterrupt:
             with suppress(Exception):
                 self.engine.interrupt()
             raise
         except Exception as error:
-            if _was_interrupted(error):
-                raise KeyboardInterrupt from error
-            left = self.meter.seconds_left
-            if stats is not None and left is not None and left <= 0:
-                raise self.meter.out_of_time(stats) from error
+            if isinstance(error, EmberlogError) and not isinstance(error, ExecutionError):
+                raise
+            # Who ended it: what an engine says of an interrupted statement is no failure of the engine.
+            stopped = meter.stop.error()
+            if stopped is None and stats is not None and seconds is not None and (meter.seconds_left or 0) <= 0:
+                stopped = meter.out_of_time(stats)
+            told = stopped or self.engine.lost(error)
+            if told is not None:
+                raise told from error
+            # The workers' job reads rows that rules make: its failure may be one of a rule or of the data.
+            told = self._of_data(error.__cause__ or error)
+            if told is not None:
+                raise told from error
+            if isinstance(error, EmberlogError):
+                raise
             raise self._translated(error) from error
 
-    def _translated(self, error: Exception) -> EmberlogError:
-        """An engine's exception as an error of ours: a rule without a value, or a failure of the engine."""
+    def _of_data(self, error: BaseException) -> DataError | InternalError | None:
+        """An engine's exception as an error of the data: a rule without a value, a decimal of too many digits."""
         found = re.search(re.escape(MARK_START) + r"(\d+)(.*?)" + re.escape(MARK_END), str(error), re.DOTALL)
-        if found is None and not _is_of_engine(error):
-            return InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program")
-        if found is None and (reason := pattern_trouble(str(error))) is not None:
-            wrong = bad_pattern(self.rules.values(), reason)
-            if wrong is not None:
-                return wrong
-        if found is None:
-            return ExecutionError(
-                f"{self.engine.place} failed: {reason_of(error)}", fix="its own error is chained to this"
+        if found is not None:
+            guard = self._guards[int(found.group(1))]
+            return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
+        if _is_of_engine(error) and _is_decimal_overflow(error):
+            return DataError(
+                f"a decimal does not fit in the digits of its type: {cause_of(error)}",
+                fix="convert to floats with `to_float(...)`, or keep such facts out of the rule",
             )
-        guard = self._guards[int(found.group(1))]
-        return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
+        return None
 
-
-class _Watch(Thread):
-    """Interrupts an engine when the time is up: again and again, for it may be between two statements just then."""
-
-    def __init__(self, engine: SqlEngine, meter: Meter) -> None:
-        super().__init__(daemon=True)
-        self._engine = engine
-        self._meter = meter
-        self._over = Event()
-
-    def __enter__(self) -> None:
-        self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-
-    def run(self) -> None:
-        wait = max(self._meter.seconds_left or 0.0, 0.0)
-        while not self._over.wait(wait):
-            with suppress(Exception):
-                self._engine.interrupt()
-            wait = 0.2
+    def _translated(self, error: Exception) -> EmberlogError:
+        """An engine's exception as a failure of the engine, or of ours."""
+        if not _is_of_engine(error):
+            return InternalError(f"{type(error).__name__}: {error}", fix="please report this with the program")
+        if (short := self.engine.shortage(error)) is not None:
+            return short
+        return ExecutionError(f"{self.engine.place} failed: {cause_of(error)}", fix="its own error is chained to this")
 
 
 def _types(signature: Signature) -> tuple[Type, ...]:
     return tuple(column.type for column in signature.columns)
 
 
-def _was_interrupted(error: BaseException | None) -> bool:
-    """Spark's Python side may answer Ctrl-C by an error of its own, which has the interrupt behind it."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+def _is_decimal_overflow(error: BaseException) -> bool:
+    """True where an engine says that a decimal is too large. All other values are checked by the statement itself."""
+    text = str(error)
+    if type(error).__name__ in ("OutOfRangeException", "ConversionException"):
+        return "DECIMAL" in text or "HUGEINT" in text or "decimal" in text
+    return "NUMERIC_VALUE_OUT_OF_RANGE" in text or ("OVERFLOW" in text and "DECIMAL" in text)
 
 
-def _is_of_engine(error: Exception) -> bool:
+def _is_of_engine(error: BaseException) -> bool:
     """Is it an engine that failed, or the machine? All else is our own mistake."""
     package = type(error).__module__.partition(".")[0]
     return package in ("duckdb", "_duckdb", "pyspark", "py4j", "grpc", "pyarrow") or isinstance(
@@ -247,45 +294,12 @@ def _is_of_engine(error: Exception) -> bool:
     )
 
 
-def pattern_trouble(message: str) -> str | None:
-    """What is wrong with a regular expression, where that is what an engine complains of."""
-    in_spark = re.search(
-        r"PatternSyntaxException: ([^\n]*)|The value of parameter\(s\) `regexp`[^\n]*?: ([^\n]*)", message
-    )
-    if in_spark is not None:
-        return in_spark[1] or in_spark[2]
-    in_duckdb = re.match(rf"Invalid Input Error: ((?:{'|'.join(_RE2_TROUBLES)})[^\n]*)", message)
-    return None if in_duckdb is None else in_duckdb[1]
-
-
-# What RE2, which DuckDB uses, says of patterns.
-_RE2_TROUBLES = (
-    "invalid escape sequence",
-    "invalid character class",
-    "invalid character class range",
-    "missing ]",
-    "missing \\)",
-    "unexpected \\)",
-    "trailing \\\\",
-    "no argument for repetition operator",
-    "invalid repetition size",
-    "bad repetition operator",
-    "invalid perl operator",
-    "invalid UTF-8",
-    "invalid named capture group",
-)
-
-
-def reason_of(error: Exception) -> str:
-    """The line of an engine's message that says what happened: a worker's last one, else the first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0]
-
-
 def depth(plan: Plan) -> int:
     """How many nodes stand above one another."""
-    return 1 + max((depth(child) for child in children(plan)), default=0)
+    found: dict[int, int] = {}
+    for node in bottom_up(plan, lambda node: id(node) in found):
+        found[id(node)] = 1 + max((found[id(child)] for child in children(node)), default=0)
+    return found[id(plan)]
 
 
 def inputs(stratum: Stratum) -> frozenset[str]:

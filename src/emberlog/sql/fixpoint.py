@@ -8,6 +8,7 @@ relations of the component have done so, all of them take them in. Facts of a ro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,9 @@ from emberlog.plan.logical import (
     Union,
     columns,
     keep,
-    map_children,
+    rebuild,
 )
-from emberlog.plan.lower import by_contributor, totals, union
+from emberlog.plan.lower import brings_counts, by_contributor, totals, union
 from emberlog.plan.names import position, positions
 from emberlog.sql.changes import unchanged
 from emberlog.stats import MOST_ROUNDS, StratumStats, default_rounds
@@ -195,26 +196,39 @@ class TotalState(GroupState):
         super().__init__(run, relation)
         self.parts = [_Part(run, relation, spot, part, sets) for spot, part in enumerate(relation.contributions)]
         signature = relation.signature
-        self.exits = replace(signature, name=f"{relation.name}/exits")
+        self.exits = [
+            _Exits(run, f"{relation.name}/{name}", plan, brings_counts=name == "plain")
+            for name, plan in (("exits", relation.exit), ("plain", relation.plain))
+            if plan is not None
+        ]
         groups = tuple(position(i) for i in signature.groups)
-        first = run.scan(self.exits)
         rule = relation.contributions[0].rule if relation.contributions else -1
-        contributed = union([first, *(part.rows() for part in self.parts)])
-        touched = union([keep(part.fresh(), groups) for part in self.parts])
-        assert contributed is not None
-        self.first = totals(signature, first, rule)
+        self.first = self._totals(self.exits, rule)
+        now = self._totals(self._sources, rule, touched=[keep(part.fresh(), groups) for part in self.parts])
         changed: Plan | None = None
-        if touched is not None:
+        if now is not None and self.parts:
             value = position(relation.aggregate[0])
             names = tuple(BEST if name == value else name for name in positions(len(signature.columns)))
-            now = totals(signature, Join(contributed, Distinct(touched)), rule)
             changed = Antijoin(now, run.scan(signature, names=names), (unchanged(value, BEST, now),))
         self.step = self._statement(changed)
 
+    @property
+    def _sources(self) -> list[_Exits | _Part]:
+        return [*self.exits, *self.parts]
+
+    def _totals(self, sources: Sequence[_Exits | _Part], rule: int, touched: Sequence[Plan] = ()) -> Plan | None:
+        """The totals of what is stored, of the groups that are `touched` if some are."""
+        asked = union(list(touched))
+
+        def rows(brings_counts: bool) -> Plan | None:
+            found = union([source.rows() for source in sources if source.brings_counts == brings_counts])
+            return found if found is None or asked is None else Join(found, Distinct(asked))
+
+        return totals(self.relation.signature, rows(False), rows(True), rule)
+
     def begin(self) -> int:
-        self.run.engine.store(self.run.table(self.exits.name), self._statement(self.relation.exit))
-        for part in self.parts:
-            part.begin()
+        for source in self._sources:
+            source.begin()
         self.relation = replace(self.relation, exit=self.first)
         return super().begin()
 
@@ -225,9 +239,29 @@ class TotalState(GroupState):
 
     def finish(self) -> None:
         super().finish()
-        self.run.engine.drop(self.run.table(self.exits.name))
-        for part in self.parts:
-            part.finish()
+        for source in self._sources:
+            source.finish()
+
+
+class _Exits:
+    """Rows that lower strata contribute: they stay the same. Their values have the types that the rules give them, not
+    those of the relation: a `countd` of texts is a number."""
+
+    def __init__(self, run: SqlEvaluator, name: str, plan: Plan, *, brings_counts: bool) -> None:
+        self.run = run
+        self.name = name
+        self.columns = columns(plan)
+        self.statement = run.statement(plan)
+        self.brings_counts = brings_counts
+
+    def rows(self) -> Plan:
+        return Scan(self.name, tuple(self.columns), tuple(self.columns.values()))
+
+    def begin(self) -> None:
+        self.run.engine.store(self.run.table(self.name), self.statement)
+
+    def finish(self) -> None:
+        self.run.engine.drop(self.run.table(self.name))
 
 
 class _Part:
@@ -238,6 +272,7 @@ class _Part:
     ) -> None:
         self.run = run
         self.rule = run.rules[part.rule]
+        self.brings_counts = brings_counts(self.rule, relation.signature)
         found = union([split_all(step, sets) for step in part.steps])
         assert found is not None
         self.columns = columns(found)
@@ -285,10 +320,14 @@ def _state_of(run: SqlEvaluator, relation: RelationPlan, sets: frozenset[str]) -
 
 def split_all(plan: Plan, sets: frozenset[str]) -> Plan:
     """`plan` in which all rows of a set of the component are read as its two tables, and groups have one table."""
-    match plan:
-        case Scan(relation, _, _, "all") if relation in sets:
-            return Union((replace(plan, version="stable"), replace(plan, version="recent")))
-        case Scan(_, _, _, "stable") if plan.relation not in sets:
-            return replace(plan, version="all")
-        case _:
-            return map_children(plan, lambda child: split_all(child, sets))
+
+    def split(node: Plan) -> Plan:
+        match node:
+            case Scan(relation, _, _, "all") if relation in sets:
+                return Union((replace(node, version="stable"), replace(node, version="recent")))
+            case Scan(relation, _, _, "stable") if relation not in sets:
+                return replace(node, version="all")
+            case _:
+                return node
+
+    return rebuild(plan, split)

@@ -7,17 +7,19 @@ small part a round is kept as parts of graded sizes: eight parts of one grade be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
 from math import log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError
+from emberlog.memory import FEWER
+from emberlog.sessions import TaggedJobs, is_gone, lost
 from emberlog.sql.dialect import Dialect, Spark
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import FLOAT_TEXT, Statement
+from emberlog.sql.statement import FLOAT_TEXT, MATCHES, PATTERN, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,22 +38,6 @@ class _Part:
         return int(log(max(self.rows or 1, 1), PARTS_OF_A_GRADE))
 
 
-class _Jobs(NamedTuple):
-    """Gives the jobs of a thread a tag, gives no more of it, cancels those that have it (from any thread)."""
-
-    add: Callable[[str], None]
-    remove: Callable[[str], None]
-    cancel: Callable[[str], object]
-
-
-def _jobs(session: Any) -> _Jobs:
-    """A classic session's own tags are of one thread each, which is busy while there is something to cancel."""
-    context = getattr(session, "sparkContext", None)  # Connect has none
-    if context is None:
-        return _Jobs(session.addTag, session.removeTag, session.interruptTag)
-    return _Jobs(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
-
-
 class SparkEngine(SqlEngine):
     place = "spark"
     lazy = True
@@ -60,10 +46,9 @@ class SparkEngine(SqlEngine):
         self._dialect = Spark()
         self.session = session
         self._prefix = f"emberlog_{uuid4().hex[:12]}_"
-        self._tag = f"{self._prefix}run"
-        self._jobs = _jobs(session)
+        self._jobs = TaggedJobs(session, f"{self._prefix}run")
         self._tables: dict[str, list[_Part]] = {}
-        self._has_float_text = False
+        self._given: set[str] = set()  # those of our functions that the session has
 
     # --- tables --------------------------------------------------------------------------------------------------
 
@@ -88,13 +73,32 @@ class SparkEngine(SqlEngine):
         self.frame(name).createOrReplaceTempView(self.table(name))
 
     def query(self, statement: Statement) -> Any:
-        if statement.needs_float_text and not self._has_float_text:
-            from pyspark.sql.functions import udf
+        for name in statement.needs - self._given:
+            self._give(name)
+        with self.staged(statement):
+            return self.session.sql(statement.sql, args=dict(statement.parameters) or None)
 
+    def _give(self, name: str) -> None:
+        """Registers one of our functions."""
+        from pyspark.sql.functions import udf
+
+        if name == FLOAT_TEXT:
             # A lambda travels to the workers as it is; a function of ours would need this package there.
             self.session.udf.register(FLOAT_TEXT, udf(lambda value: repr(value), "string", useArrow=False))
-            self._has_float_text = True
-        return self.session.sql(statement.sql, args=dict(statement.parameters) or None)
+        if name in (PATTERN, MATCHES):
+            from pyspark.cloudpickle import register_pickle_by_value
+
+            from emberlog import patterns
+
+            # The module travels along: it needs nothing else of this package.
+            register_pickle_by_value(patterns)  # type: ignore[no-untyped-call]
+            function = (
+                udf(patterns.for_java_or_none, "string", useArrow=False)
+                if name == PATTERN
+                else udf(patterns.matches, "boolean", useArrow=False)
+            )
+            self.session.udf.register(name, function)
+        self._given.add(name)
 
     # --- the interface -------------------------------------------------------------------------------------------
 
@@ -103,6 +107,10 @@ class SparkEngine(SqlEngine):
 
     def define(self, name: str, statement: Statement) -> None:
         self.set_frame(name, self.query(statement))
+
+    def keep(self, name: str, statement: Statement) -> None:
+        # What reads it is planned without the plan of these rows, and computes them.
+        self.set_frame(name, self.query(statement).localCheckpoint(eager=False))
 
     def store(self, name: str, statement: Statement, most: int | None = None) -> int:
         frame = self.query(statement)
@@ -158,6 +166,27 @@ class SparkEngine(SqlEngine):
             return sum(part.rows or 0 for part in parts)
         return int(self.frame(name).count())
 
+    def shortage(self, error: Exception) -> EmberlogError | None:
+        text = str(error)
+        if "spark.driver.maxResultSize" in text:
+            return LimitError(
+                "the rows are more than Spark hands to its driver at once (spark.driver.maxResultSize)",
+                fix=f"{FEWER}; or raise that setting when the session starts",
+            )
+        if "java.lang.OutOfMemoryError" in text:
+            return LimitError(
+                "the heap of Spark's Java process is too small for this (memory= does not count it)",
+                fix="raise spark.driver.memory (spark.executor.memory on a cluster) when the session starts",
+            )
+        return None
+
+    def known_count(self, name: str) -> int | None:
+        """The number of rows of a table, where no job is needed to learn it."""
+        parts = self._tables.get(name)
+        if parts is None or any(part.rows is None for part in parts):
+            return None
+        return sum(part.rows or 0 for part in parts)
+
     def fetch(self, name: str) -> pa.Table:
         return self.frame(name).toArrow()
 
@@ -172,21 +201,23 @@ class SparkEngine(SqlEngine):
         row = self.query(statement).first()
         return None if row is None else tuple(row)
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        self._jobs.add(self._tag)
-        try:
-            yield
-        finally:
-            with suppress(Exception):  # Spark may be gone, which the statement told already
-                self._jobs.remove(self._tag)
+    def interruptible(self) -> AbstractContextManager[None]:
+        return self._jobs.tagged()
 
     def interrupt(self) -> None:
-        self._jobs.cancel(self._tag)
+        self._jobs.cancel()
+
+    def lost(self, error: Exception) -> ExecutionError | None:
+        return lost(self.session, error)
 
     def close(self) -> None:
-        for name in list(self._tables):
-            self.drop(name)
+        """Drops the views. Those of a session that is gone went with it."""
+        try:
+            for name in list(self._tables):
+                self.drop(name)
+        except Exception as error:
+            if not is_gone(self.session, error):
+                raise
 
 
 def to_frame(session: Any, table: pa.Table) -> Any:

@@ -8,7 +8,10 @@ from decimal import Decimal
 
 Parameter = bool | int | float | str | Decimal
 
-FLOAT_TEXT = "emberlog_float_text"  # a function that engines are given: a float as programs show it
+# Functions that engines are given: a float as programs show it; a pattern as the engine reads it, null if it is none;
+# does a long text match a pattern?
+FLOAT_TEXT, PATTERN, MATCHES = "emberlog_float_text", "emberlog_pattern", "emberlog_matches"
+OUR_FUNCTIONS = (FLOAT_TEXT, PATTERN, MATCHES)
 
 # Static helper functions of a DuckDB connection. Lambdas and 128-bit integers have no common spelling in sqlglot.
 DUCKDB_PRELUDE = (
@@ -27,8 +30,20 @@ MARK_START, MARK_END, MARK_BETWEEN = "<<emberlog ", ">>", "|~|"
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL text with named parameters."""
+    """SQL text with named parameters. `needs` are those of our functions that it calls.
+
+    It reads the tables of its stages, which no other statement reads.
+    """
 
     sql: str
     parameters: Mapping[str, Parameter]
-    needs_float_text: bool = False
+    needs: frozenset[str] = frozenset()
+    stages: tuple[Stage, ...] = ()  # what is computed before, in this order
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A table that holds the rows of a part of a statement while the statement runs."""
+
+    name: str
+    statement: Statement

@@ -6,20 +6,21 @@ is NULL; a comparison of such a term is NULL too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import assert_never
 
 from sqlglot import exp
 
 from emberlog.analysis import functions
-from emberlog.analysis.functions import fallible, type_of
+from emberlog.analysis.functions import may_lack, type_of
+from emberlog.patterns import may_go_deep
 from emberlog.plan.logical import Condition
 from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
 from emberlog.sql.dialect import Dialect, in_range
-from emberlog.sql.statement import Parameter
+from emberlog.sql.statement import MATCHES, PATTERN, Parameter
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
-from emberlog.types import INT64_MAX, Type
+from emberlog.types import FLOAT, INT64_MAX, Type
 
 INTEGER_TEXT = "[+-]?[0-9]+"
 FLOAT_TEXT = "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
@@ -48,19 +49,27 @@ class Terms:
 
     # --- conditions ----------------------------------------------------------------------------------------------
 
-    def condition(self, condition: Condition, scope: Mapping[str, Sql], types: Mapping[str, Type]) -> Sql:
+    def condition(
+        self, condition: Condition, scope: Mapping[str, Sql], types: Mapping[str, Type], unsure: Collection[str] = ()
+    ) -> Sql:
         match condition:
             case Comparison(operator, left, right):
+                first, second = (self.term(side, scope, types, unsure) for side in (left, right))
+                type, other = type_of(left, types), type_of(right, types)
+                if type.kind == other.kind == "decimal" and type != other:
+                    # Left to themselves, engines may drop digits to compare decimals of different types.
+                    room = type.with_room_for(other)
+                    first, second = self.dialect.convert(first, room), self.dialect.convert(second, room)
                 return self.compare(
                     operator,
-                    self.term(left, scope, types),
-                    self.term(right, scope, types),
-                    type_of(left, types),
+                    first,
+                    second,
+                    type,
                     isinstance(left, Constant),
                     isinstance(right, Constant),
                 )
             case Test(goal):
-                return self.term(goal, scope, types)
+                return self.term(goal, scope, types, unsure)
             case _:
                 assert_never(condition)
 
@@ -95,17 +104,25 @@ class Terms:
 
     # --- terms ---------------------------------------------------------------------------------------------------
 
-    def term(self, term: Term, scope: Mapping[str, Sql], types: Mapping[str, Type]) -> Sql:
+    def term(
+        self, term: Term, scope: Mapping[str, Sql], types: Mapping[str, Type], unsure: Collection[str] = ()
+    ) -> Sql:
+        """A term over the columns of `scope`, of which those named in `unsure` may be null."""
         match term:
             case Variable(name):
                 return scope[name].copy()
             case Constant():
                 return self.constant(term)
+            case Call("match", (Constant(str() as pattern), subject)):
+                value = self.term(subject, scope, types, unsure)
+                if not may_go_deep(pattern):
+                    return self.dialect.full_match(value, self._pattern(pattern))
+                return self._matched(value, self._pattern(pattern), self.parameter(pattern))
             case Call(function, arguments):
-                values = [self.term(argument, scope, types) for argument in arguments]
+                values = [self.term(argument, scope, types, unsure) for argument in arguments]
                 kinds = [type_of(argument, types) for argument in arguments]
                 result = self._call(function, values, kinds, type_of(term, types))
-                if function in _NOT_STRICT and any(fallible(argument, types) for argument in arguments):
+                if function in _NOT_STRICT and any(may_lack(argument, types, unsure) for argument in arguments):
                     return when(any_of([is_null(value.copy()) for value in values]), exp.null(), result)
                 return result
             case _:
@@ -128,8 +145,9 @@ class Terms:
                 return self._power(values[0], values[1], type)
             case "neg":
                 zero = self.dialect.convert(number(0), type)
-                negative = exp.Neg(this=exp.paren(values[0]))
-                return negative if type.kind == "float" else self.dialect.arithmetic("-", zero, values[0], type)
+                if type.kind == "float":
+                    return self._unsigned_zero(exp.Neg(this=exp.paren(values[0])))
+                return self.dialect.arithmetic("-", zero, values[0], type)
             case "abs":
                 return self._absolute(values[0], type)
             case "min" | "max" | "relu" | "clip":
@@ -137,6 +155,12 @@ class Terms:
             case functions.DEFAULT_STEP:
                 one, down = self.dialect.convert(number(1), type), exp.GT(this=values[0], expression=values[1])
                 return one if type.kind == "unsigned" else when(down, exp.Neg(this=one), one.copy())
+            case functions.MISSING:
+                return when(any_of([is_null(value) for value in values]), number(1), number(0))
+            case functions.UNLESS:
+                return when(exp.EQ(this=values[1], expression=number(0)), values[0])
+            case functions.DIGITS:
+                return cast(values[0], f"DECIMAL(38,{type.scale})")
             case "exp" | "tanh":
                 return call(function, values[0])
             case "log" | "sqrt":
@@ -158,7 +182,8 @@ class Terms:
         if type.is_integer:
             return self.dialect.arithmetic(operator, left, right, type.wide)
         node = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}[operator]
-        return exp.paren(node(this=exp.paren(left), expression=exp.paren(right)))
+        result = exp.paren(node(this=exp.paren(left), expression=exp.paren(right)))
+        return self._unsigned_zero(result) if operator == "*" else result
 
     def _divide(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         if operator == "%":
@@ -171,6 +196,8 @@ class Terms:
             result = self.dialect.quotient(left, right, type.wide)
         else:
             result = exp.Div(this=exp.paren(left), expression=exp.paren(right))
+        if type.kind == "float":
+            result = self._unsigned_zero(result)
         return when(exp.EQ(this=right.copy(), expression=number(0)), exp.null(), result)
 
     def _power(self, base: Sql, exponent: Sql, type: Type) -> Sql:
@@ -179,9 +206,8 @@ class Terms:
             large = exp.GTE(this=call("abs", exponent.copy()), expression=number(2**53))
             rest = exp.Mod(this=exp.paren(exponent.copy()), expression=number(1))
             positive = exp.GTE(this=base.copy(), expression=number(0))
-            return when(
-                any_of([positive, large, exp.EQ(this=rest, expression=number(0))]), call("power", base, exponent)
-            )
+            whole = exp.EQ(this=rest, expression=number(0))
+            return when(any_of([positive, large, whole]), self._unsigned_zero(call("power", base, exponent)))
         one = self.dialect.convert(number(1), type.wide)
 
         def is_(value: Sql, other: int) -> Sql:
@@ -245,7 +271,9 @@ class Terms:
                 return dialect.float_text(value)
             case "symbol", "number" | "unsigned" | "float":
                 pattern = FLOAT_TEXT if target.kind == "float" else INTEGER_TEXT
-                return when(dialect.full_match(value, self.parameter(pattern)), dialect.try_cast(value.copy(), name))
+                matches = dialect.full_match(value, self._pattern(pattern))
+                made = dialect.try_cast(value.copy(), name)
+                return when(matches, self._unsigned_zero(made) if target.kind == "float" else made)
             case "float", "number" | "unsigned":
                 # 2^63 and 2^64 are floats, the largest integers are not: the upper bound is exclusive.
                 low, high = (-(2.0**63), 2.0**63) if target.kind == "number" else (-1.0, 2.0**64)
@@ -257,6 +285,11 @@ class Terms:
                 whole = call("floor", call("abs", value.copy()))
                 signed = when(exp.LT(this=value.copy(), expression=number(0)), exp.Neg(this=whole), whole.copy())
                 return when(inside, cast(signed, name))
+            case "decimal", "number" | "unsigned":
+                whole = call("floor", call("abs", value))
+                negative = exp.LT(this=value.copy(), expression=number(0))
+                dropped = when(negative, exp.Neg(this=whole), whole.copy())  # its fraction
+                return in_range(dropped, target.wide, cast(dropped.copy(), name))
             case "number" | "unsigned", "number" | "unsigned":
                 fits = (
                     exp.GTE(this=value, expression=number(0))
@@ -267,12 +300,29 @@ class Terms:
             case _:
                 return cast(value, name)
 
+    def _unsigned_zero(self, value: Sql) -> Sql:
+        return unsigned_zero(value, self.dialect)
+
+    def _matched(self, value: Sql, pattern: Sql, written: Sql) -> Sql:
+        """Does the whole text match? `pattern` is the engine's, `written` that of the program: long texts are matched
+        outside of an engine that they would harm."""
+        longest = self.dialect.longest_text
+        if longest is None:
+            return self.dialect.full_match(value, pattern)
+        is_long = exp.GT(this=call("length", value), expression=number(longest))
+        outside = call(MATCHES, when(is_long, value.copy()), written)
+        return when(is_long.copy(), outside, self.dialect.full_match(value.copy(), pattern))
+
+    def _pattern(self, pattern: str) -> Sql:
+        return self.parameter(self.dialect.pattern_text(pattern))
+
     def _float(self, value: float) -> Sql:
         return cast(self.parameter(value), self.dialect.float64)
 
     def _narrow(self, function: str, value: Sql, source: Type) -> Sql:
         if function == "float32":
-            return cast(cast(value, "REAL" if self.dialect.name == "duckdb" else "FLOAT"), self.dialect.float64)
+            rounded = cast(value, "REAL" if self.dialect.name == "duckdb" else "FLOAT")
+            return self._unsigned_zero(cast(rounded, self.dialect.float64))
         kind = "unsigned" if function.startswith("u") else "number"
         type = Type(kind, bits=int(function.lstrip("uint")))  # type: ignore[arg-type]
         return in_range(value, type, value.copy())
@@ -300,10 +350,15 @@ class Terms:
             case "contains":
                 return call("contains", values[1], values[0])
             case "match":
-                return self.dialect.full_match(values[1], values[0])
+                return self._matched(values[1], call(PATTERN, values[0]), values[0].copy())
             case _:
                 raise AssertionError(f"no SQL for {function}")
 
 
+def unsigned_zero(value: Sql, dialect: Dialect) -> Sql:
+    """A float that may be -0.0, which no value of a program is: with 0.0 added, it is 0.0."""
+    return exp.paren(exp.Add(this=exp.paren(value), expression=dialect.convert(number(0), FLOAT)))
+
+
 # Functions whose SQL gives a value although an argument is NULL.
-_NOT_STRICT = frozenset({"min", "max", "relu", "clip", "land", "lor", "substr", "^", "pow", "abs"})
+_NOT_STRICT = frozenset({"min", "max", "relu", "clip", "land", "lor", "lnot", "substr", "^", "pow", "abs", "%"})

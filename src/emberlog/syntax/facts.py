@@ -36,4 +36,4 @@ def read_fact(source: Source, text: str, start: int) -> nodes.Rule:
 def _value(text: str) -> int | float | str:
     if text[0] in "\"'":
         return text[1:-1]
-    return float(text) if "." in text else int(text)
+    return float(text) + 0.0 if "." in text else int(text)  # no value is -0.0

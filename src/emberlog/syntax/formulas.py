@@ -76,6 +76,8 @@ class FormulaParser(TermParser):
                 return self.about_rule(self.until, nested)
             case "name":
                 return self.named_goal(token, nested)
+            case "parameter" if self.tokens[self.at + 1].kind == "(":
+                return self.atom()
             case "," | ";" | "." | ")" | "}" | "<-" | "end":
                 raise self.unexpected("a goal (a relation, a comparison or a negation)")
             case _:
@@ -136,8 +138,9 @@ class FormulaParser(TermParser):
         return self.atom()
 
     def atom(self) -> nodes.Atom:
+        """`p(t, ...)`, `p`, or a list that the caller gives: `$NAME(t)`."""
         begin = self.at
-        name = self.expect_name("the name of a relation")
+        name = self.advance() if self.kind == "parameter" else self.expect_name("the name of a relation")
         arguments = self.arguments() if self.kind == "(" else ()
         return nodes.Atom(name.text, arguments, span=self.since(begin))
 

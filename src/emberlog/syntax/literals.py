@@ -37,7 +37,7 @@ def read_number(text: str, negative: bool = False) -> tuple[int | float, str]:
         number = float(text)
         if math.isinf(number):
             raise LiteralError("this number is too large for a float")
-        return (-number if negative else number), ""
+        return (-number + 0.0 if negative else number), ""  # no value is -0.0
     if text.startswith("."):
         raise LiteralError(f"`{text}` is not a number", f"write a digit before the point: 0{text}")
     raise LiteralError(f"`{text}` is not a number", "numbers look like 12, 5u, 0xff, 0b101, 1.5 or 1e-3")

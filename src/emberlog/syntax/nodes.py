@@ -37,7 +37,8 @@ class Anonymous:
 class Constant:
     """A literal. The Python type of `value` is its kind: bool, int, float or str.
 
-    `kind` is "unsigned" for `5u`, else "".
+    `kind` is "unsigned" for `5u`, else "". A date, timestamp or decimal is its text, with that word as `kind`: types of
+    columns tell that a text is one, and parameters may be.
     """
 
     value: bool | int | float | str
@@ -190,10 +191,14 @@ Formula: TypeAlias = Atom | Not | Comparison | Test | Truth | And | Or | Sort | 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`heads <- body`. A fact has the body None. Bodies after one another (`a :- b; :- c.`) are one Or."""
+    """`heads <- body`. A fact has the body None. Bodies after one another (`a :- b; :- c.`) are one Or.
+
+    `named` are the variables of goals that the heads say now: `is_min((X), D)`.
+    """
 
     heads: tuple[Atom, ...]
     body: Formula | None
+    named: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
     span: Span = _span()
 
 

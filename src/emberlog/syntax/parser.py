@@ -208,7 +208,8 @@ class ProgramParser(DirectiveParser):
             if len(known) < len(heads):
                 help = "name the head's columns, or those of an atom of the head's relation: the groups, then the value"
                 raise self.error("E0110", f"`is_{goal.function}` is about nothing that the head keeps", goal.span, help)
-            rule = nodes.Rule(known, without(rule.body, goal), span=rule.span)
+            named = rule.named | goal.groups | {goal.value}
+            rule = nodes.Rule(known, without(rule.body, goal), named=named, span=rule.span)
         return rule
 
     def head(self) -> nodes.Atom:

@@ -282,15 +282,23 @@ def contributions(rules: Iterable[CoreRule], relations: Relations) -> Iterator[R
 
 def derive(rules: Iterable[CoreRule], relations: Relations, spot: tuple[int, str] | None) -> list[Row]:
     """The rows that the rules of one predicate derive, aggregated if it is."""
-    rows = contributions(rules, relations)
     if spot is None:
-        return list(dict.fromkeys(rows))
+        return list(dict.fromkeys(contributions(rules, relations)))
     position, function = spot
+    rules = list(rules)
+    counts = [rule for rule in rules if function == "countd" and not rule.aggregates]
+    others = [rule for rule in rules if rule not in counts]
+    total = "sum" if function == "count" else function
+    found = _folded(contributions(others, relations), position, total)
+    # A plain head under a `countd` contributes its value, as it does under a count.
+    return _folded([*found, *contributions(counts, relations)], position, "sum") if counts else found
+
+
+def _folded(rows: Iterable[Row], position: int, function: str) -> list[Row]:
     groups: dict[Row, list[Value]] = {}
     for row in rows:
         groups.setdefault((*row[:position], *row[position + 1 :]), []).append(row[position])
-    total = "sum" if function == "count" else function
-    return [(*group[:position], fold(total, values), *group[position:]) for group, values in groups.items()]
+    return [(*group[:position], fold(function, values), *group[position:]) for group, values in groups.items()]
 
 
 def same(a: Value, b: Value) -> bool:

@@ -6,7 +6,7 @@ Python: this is for looking at a program on a sample of its data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from emberlog.analysis.proofs.replay import Indexed, Relations, Row, contributions, derive, same, settle
@@ -25,15 +25,18 @@ class Violation:
     last: Value | None
 
 
-def find_violation(setting: Setting, relations: Relations, given: Relations, rounds: int) -> Violation | None:
+def find_violation(
+    setting: Setting, relations: Relations, given: Relations, rounds: int, look: Callable[[], None] = lambda: None
+) -> Violation | None:
     """The first violation of PreM in the fixpoint of a component.
 
     `relations` are those of lower strata, `given` the rows that predicates of the component have without rules. Ends
-    without an answer after so many rounds: the evaluation itself will tell of that.
+    without an answer after so many rounds: the evaluation itself will tell of that. `look` is called before each one.
     """
     lower = {name: Indexed(rows) for name, rows in relations.items()}
     state: Mapping[str, list[Row]] = {}
     for number in range(1, rounds + 1):
+        look()
         raw = _applied(setting, lower, state, given)
         following = _settled(setting, raw)
         if number > 1 and _same(following, state):

@@ -18,14 +18,16 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import Any, Literal
 
-from emberlog.diagnostics import ExecutionError
+from emberlog.causes import cause_of
+from emberlog.diagnostics import EmberlogError, ExecutionError
 from emberlog.kernels.cluster.inputs import Input, tagged_frame, write_input
 from emberlog.kernels.cluster.manifest import Manifest, publish, read_parts
 from emberlog.kernels.cluster.parts import Kinds, Part
-from emberlog.kernels.cluster.probe import PACKAGE, Cluster, Unavailable, check_slots, first_line, forget, look_at
+from emberlog.kernels.cluster.probe import PACKAGE, Cluster, Unavailable, check_slots, forget, look_at
 from emberlog.kernels.cluster.returned import REPORT_SCHEMA, returned_schema, rows_of, send_report, send_rows
 from emberlog.kernels.cluster.sockets import Patience
 from emberlog.kernels.cluster.task import LOST, WORKERS, Assignment, Report, Worker, decode_report
+from emberlog.sessions import TaggedJobs
 
 Transfer = Literal["auto", "files", "shuffle"]
 Transport = Literal["auto", "ipc", "tcp"]
@@ -175,41 +177,39 @@ def _function(job: Assignment) -> Any:
 @contextmanager
 def _started(session: Any, run_dir: Path, job: Assignment, within: float) -> Iterator[None]:
     """Stops the job when its tasks do not start: Spark waits for slots for ever."""
-    tag, over, late = f"emberlog-workers-{job.run}", Event(), Event()
+    jobs, over, late = TaggedJobs(session, f"emberlog-workers-{job.run}"), Event(), Event()
 
     def watch() -> None:
         if not over.wait(within) and not (run_dir / WORKERS).exists():
             late.set()
             with suppress(Exception):
-                session.interruptTag(tag)
+                jobs.cancel()
 
-    session.addTag(tag)
     Thread(target=watch, daemon=True).start()
     try:
-        yield
-    except Exception as error:
-        if late.is_set():
-            raise Unavailable(f"{job.size} slots did not get free at once within {within:g} s") from error
+        with jobs.tagged():
+            yield
+    except Exception:
+        if late.is_set():  # Spark's error would say only that the job was cancelled, which we did
+            raise Unavailable(f"{job.size} slots did not get free at once within {within:g} s") from None
         raise
     finally:
         over.set()
-        with suppress(Exception):
-            session.removeTag(tag)
 
 
 @contextmanager
 def _spark_errors(session: Any) -> Iterator[None]:
     try:
         yield
-    except (ExecutionError, Unavailable):
+    except EmberlogError:
         raise
     except Exception as error:
         forget(session)
         if REFUSED.search(str(error)):
-            raise Unavailable(f"Spark refused to start the workers: {first_line(error)}") from error
+            raise Unavailable(f"Spark refused to start the workers: {cause_of(error)}") from error
         if DIED.search(str(error)):
             raise ExecutionError(f"the workers failed: {LOST}", fix="its memory may have been too small") from error
-        raise ExecutionError(f"the workers' job failed: {first_line(error)}") from error
+        raise ExecutionError(f"the workers' job failed: {cause_of(error)}") from error
 
 
 def _checked(rows: list[dict[str, Any]], size: int) -> tuple[Report, ...]:

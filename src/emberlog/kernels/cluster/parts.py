@@ -152,10 +152,12 @@ class PartWriter:
 
 
 class Output:
-    """Where a worker leaves its results: a folder of its own below the run's directory."""
+    """Where a worker leaves its results: a folder of its own below the run's directory. `neighbours` is how many
+    workers share its machine, itself among them."""
 
-    def __init__(self, folder: Path, run_dir: Path, relations: dict[str, Kinds]) -> None:
+    def __init__(self, folder: Path, run_dir: Path, relations: dict[str, Kinds], neighbours: int = 1) -> None:
         self.folder = folder
+        self.neighbours = neighbours
         self.relations = relations
         self._run_dir = run_dir
         self._writers: list[tuple[str, Path, PartWriter]] = []

@@ -21,18 +21,15 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from emberlog.causes import cause_of
 from emberlog.diagnostics import ExecutionError
 
 PACKAGE = Path(__file__).parents[2]
 NEEDED = ("numpy", "pyarrow", "zmq", "numba")
 
 
-class Unavailable(Exception):
+class Unavailable(ExecutionError):
     """Workers cannot run inside this session, so somebody else has to evaluate. Says why."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ _seen: WeakKeyDictionary[Any, dict[Path, Cluster]] = WeakKeyDictionary()
 
 
 def look_at(session: Any, run_dir: Path) -> Cluster:
-    """What the cluster can do for a run in a directory. Raises `ExecutionError` when tasks lack our package.
+    """What the cluster can do for a run in a directory. Raises `Unavailable` when its tasks cannot do our work.
 
     Directories of runs stand in one for each engine, and those in one place: tasks see all that is there, or nothing.
     """
@@ -82,7 +79,7 @@ def _ask(session: Any, run_dir: Path) -> Cluster:
         answers = _answers(session, run_dir)
     for answer in answers:
         if answer["missing"]:
-            raise ExecutionError(
+            raise Unavailable(
                 f"Spark's Python on {answer['host']} has no {', '.join(answer['missing'])}",
                 fix="install emberlog there, or point PYSPARK_PYTHON to a Python that has it",
             )
@@ -97,7 +94,7 @@ def _answers(session: Any, run_dir: Path) -> list[dict[str, Any]]:
     try:
         found = session.range(4096).mapInArrow(_question(str(path), token), "answer string").toArrow()
     except Exception as error:
-        raise ExecutionError(f"Spark cannot run Python tasks: {first_line(error)}") from error
+        raise Unavailable(f"Spark cannot run Python tasks: {cause_of(error)}") from error
     finally:
         with suppress(OSError):
             path.unlink()
@@ -165,8 +162,8 @@ def ship(session: Any, package: Path = PACKAGE) -> None:
     try:
         session.addArtifacts(str(package_zip(Path(folder), package)), pyfile=True)
     except Exception as error:
-        raise ExecutionError(
-            f"{package.name} could not be sent to Spark's tasks: {first_line(error)}",
+        raise Unavailable(
+            f"{package.name} could not be sent to Spark's tasks: {cause_of(error)}",
             fix="install emberlog on the cluster, or point PYSPARK_PYTHON to a Python that has it",
         ) from error
 
@@ -178,10 +175,3 @@ def package_zip(folder: Path, package: Path = PACKAGE) -> Path:
         for source in sorted(package.rglob("*.py")):
             file.write(source, os.path.join(package.name, source.relative_to(package)))
     return path
-
-
-def first_line(error: BaseException) -> str:
-    """The line of Spark's message that says what happened: the last error that it quotes, else the first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0]

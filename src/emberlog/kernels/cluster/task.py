@@ -118,7 +118,7 @@ def _work(job: Assignment, post: Post, context: Any, batches: Iterable[Any]) -> 
     except FileExistsError:
         # Spark starts all tasks anew when the process of one has died.
         return Report(post.rank, host, error=LOST, because_of_peer=True)
-    output = Output(folder, post.place.parent, dict(job.outputs))
+    output = Output(folder, post.place.parent, dict(job.outputs), post.hosts.count(post.hosts[post.rank]))
     meeting = meet_in(post.place, post.rank, job.size, job.patience.connect) if job.run_dir else context.allGather
     try:
         with _exchange(job, post, meeting) as exchange, _telling(exchange):

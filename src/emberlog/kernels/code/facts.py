@@ -121,7 +121,8 @@ class Facts(Bodies):
             out.line(f"{then} = False")
             with out.block(f"if not {first}:"):
                 self.evaluated(changing, nest, {**inner, **old}, then, total, value, "-")
-            with out.block(f"if {now} or {then}:"):
+            # What stays as it was is no change: handed on, it would go round a cycle for ever.
+            with out.block(f"if {now} != {then} or {total} != 0:"):
                 out.line("work += 1")
                 self.put(layout, keys, total)
 

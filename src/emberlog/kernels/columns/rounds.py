@@ -17,7 +17,7 @@ from emberlog.kernels.columns.terms import Terms, subtracted
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
 from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk, nests
-from emberlog.kernels.program import Check, Id, KernelProgram, Kind, Let
+from emberlog.kernels.program import INTERPRETED, Check, Id, KernelProgram, Kind, Let
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
 from emberlog.syntax.nodes import Term, Variable
 
@@ -76,7 +76,7 @@ def interpret(
     return Evaluated(
         encoder,
         {name: one.count for name, one in run.tables.items()},
-        "interpreted over columns",
+        INTERPRETED,
         derivations=run.derivations,
         pieces=lambda name: iter([run.tables[name].columns()]),
     )
@@ -187,15 +187,17 @@ class Interpreter:
         assert value is not None
         is_float = plan.table.kinds[value] == "float"
         totals = np.zeros((2, found.rows), np.float64 if is_float else np.int64)
-        given = np.zeros(found.rows, bool)
-        for side, total in zip((now, then), totals, strict=True):
+        given = np.zeros((2, found.rows), bool)
+        for number, side in enumerate((now, then)):
             if side.rows:
-                total[side.columns[ROW]] = plan.argument(value, side)
-                given[side.columns[ROW]] = True
+                totals[number, side.columns[ROW]] = plan.argument(value, side)
+                given[number, side.columns[ROW]] = True
         total = totals[0] - totals[1] if is_float else subtracted(totals[0], totals[1])
-        there = found.only(given)
+        # What stays as it was is no change: handed on, it would go round a cycle for ever.
+        changed = (given[0] != given[1]) | (total != 0)
+        there = found.only(changed)
         if there.rows:
-            columns = {key: plan.argument(key, there) for key in plan.table.keys} | {value: total[given]}
+            columns = {key: plan.argument(key, there) for key in plan.table.keys} | {value: total[changed]}
             self.derivations += there.rows
             self.tables[plan.nest.rule.head].put([columns[i] for i in range(len(columns))], there.rows)
 

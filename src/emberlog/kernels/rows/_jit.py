@@ -7,14 +7,15 @@ from typing import TypeVar, cast
 
 import numba
 
-from emberlog.kernels.cache import serialised
+from emberlog.kernels.cache import folder, serialised
+from emberlog.kernels.disk import keep_on_disk, package_stamp
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def jit(function: F) -> F:
     """`function`, compiled at its first call for the types that it is called with, and without the global lock."""
-    return cast("F", serialised(numba.njit(nogil=True, cache=True)(function)))
+    return cast("F", serialised(keep_on_disk(numba.njit(nogil=True)(function), folder(), package_stamp())))
 
 
 def inlined(function: F) -> F:

@@ -14,10 +14,14 @@ SHARED = 1 << 15
 
 
 class Crew:
-    """`size` workers; the caller is one of them. Kernels release the global lock, so they run side by side."""
+    """`size` workers; the caller is one of them. Kernels release the global lock, so they run side by side.
 
-    def __init__(self, size: int) -> None:
+    The caller asks `look` before each part that it claims: what that raises ends the work.
+    """
+
+    def __init__(self, size: int, look: Callable[[], None] = lambda: None) -> None:
         self.size = max(size, 1)
+        self._look = look
         self._threads: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
@@ -36,8 +40,9 @@ class Crew:
         """
         part = max(least, -(-count // (self.size * PARTS)), 1)
         if self.size == 1 or count <= part:
-            if count:
-                work(0, 0, count)
+            for begin in range(0, count, part):
+                self._look()
+                work(0, begin, min(begin + part, count))
             return
         lock = Lock()
         claimed = 0
@@ -45,6 +50,8 @@ class Crew:
         def loop(worker: int) -> None:
             nonlocal claimed
             while True:
+                if worker == 0:
+                    self._look()
                 with lock:
                     begin = claimed
                     claimed = min(begin + part, count)

@@ -5,7 +5,7 @@ Sets, and minima and maxima over large domains, are evaluated on rows (`rounds`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -28,16 +28,17 @@ class RowsRun:
 
     `derivations` counts what was enumerated: an id of a list or table is one, a bit row that is or-ed is as many as it
     has words, a row of a matrix as many as it has values. `bytes` is what storages hold. Over `budget` bytes a step
-    (or the start) raises `OverBudget`; whole numbers that leave the range of the kernels raise `OutOfRange`.
+    (or the start) raises `OverBudget`; whole numbers that leave the range of the kernels raise `OutOfRange`. `look` is
+    asked many times in a long step: what it raises ends the step.
     """
 
     def __init__(
         self, program: RowsProgram, domains: Mapping[str, int], statics: Mapping[str, tuple[np.ndarray, ...]],
         exits: Mapping[str, tuple[np.ndarray, ...]], *, workers: int = 1, budget: int | None = None,
-        storage: Storage = "auto",
+        storage: Storage = "auto", look: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         program.check()
-        self._crew = Crew(workers)
+        self._crew = Crew(workers, look)
         self._run = _run_of(program, domains, statics, exits, self._crew, budget, storage)
 
     def close(self) -> None:

@@ -50,31 +50,34 @@ def _drop(plan: Plan, sets: frozenset[str]) -> Plan:
 
 def _free(plan: Plan) -> set[str]:
     """The columns that tell rows apart: all but those computed from others."""
-    match plan:
-        case Extend(child, _, _) | Select(child, _) | Guard(child) | Antijoin(child, _):
-            return _free(child)
-        case Lookup(left, _, _, _):
-            return _free(left)
-        case Join(left, right):
-            return _free(left) | _free(right)
-        case Group(_, keys, _):
-            return set(keys)
-        case _:
-            return set(columns(plan))
+    found: set[str] = set()
+    waiting = [plan]
+    while waiting:
+        match waiting.pop():
+            case Extend(child, _, _) | Select(child, _) | Guard(child) | Antijoin(child, _) | Lookup(child):
+                waiting.append(child)
+            case Join(left, right):
+                waiting += [left, right]
+            case Group(_, keys, _):
+                found.update(keys)
+            case node:
+                found.update(columns(node))
+    return found
 
 
 def is_set(plan: Plan, sets: frozenset[str]) -> bool:
     """Are the rows of this plan distinct for sure?"""
-    match plan:
-        case Scan(relation, names):
-            return relation in sets and None not in names
-        case Extend(child, _, _) | Select(child, _) | Guard(child) | Antijoin(child, _):
-            return is_set(child, sets)
-        case Join(left, right):
-            return is_set(left, sets) and is_set(right, sets)
-        case Lookup(left, right, _, _):
-            return is_set(left, sets) and is_set(right, sets)
-        case Distinct() | Group():
-            return True
-        case _:
-            return False
+    waiting = [plan]
+    while waiting:
+        match waiting.pop():
+            case Scan(relation, names) if relation in sets and None not in names:
+                pass
+            case Extend(child, _, _) | Select(child, _) | Guard(child) | Antijoin(child, _):
+                waiting.append(child)
+            case Join(left, right) | Lookup(left, right):
+                waiting += [left, right]
+            case Distinct() | Group():
+                pass
+            case _:
+                return False
+    return True

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from emberlog.analysis.program import Signature
-from emberlog.plan.logical import Group, Guard, Plan, ProgramPlan, Project, Scan, columns, map_children
+from emberlog.plan.logical import Group, Guard, Plan, ProgramPlan, Project, Scan, columns, rebuild
 from emberlog.syntax.nodes import Variable
 
 
@@ -14,19 +14,18 @@ def drop_groups(program: ProgramPlan) -> ProgramPlan:
     """A min, max or sum over rows that differ in the group's columns is the value of the row."""
 
     def drop(plan: Plan) -> Plan:
-        plan = map_children(plan, drop)
         match plan:
             case Group(Project(Scan() as scan) as rows, keys, folds) if _is_copy(plan):
                 if _groups_are_rows(rows, scan, set(keys), program.signatures[scan.relation]):
                     made = dict(rows.columns)
                     return Project(scan, tuple((name, made[name]) for name in (*keys, *(f.column for f in folds))))
                 return plan
-            case Guard(Project(Scan()) as rows, _, ()):
+            case Guard(Project(Scan()) as rows):
                 return rows  # a value of a relation needs no check
             case _:
                 return plan
 
-    return program.map(drop)
+    return program.map(lambda plan: rebuild(plan, drop))
 
 
 def _is_copy(group: Group) -> bool:

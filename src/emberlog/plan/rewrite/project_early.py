@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
 from emberlog.plan.logical import (
     Distinct,
@@ -62,28 +63,28 @@ def _rows(plan: Plan) -> Plan:
         case Union(inputs):
             return Union(tuple(_rows(child) for child in inputs))
         case Project(child, items):
-            return Project(_body(child, {name for _, term in items for name in variables(term)}), items)
+            needed = frozenset(name for _, term in items for name in variables(term))
+            return Project(run_deep(_body(child, needed)), items)
         case _:
             return plan
 
 
-def _body(plan: Plan, needed: set[str]) -> Plan:
+def _body(plan: Plan, needed: frozenset[str]) -> Deep[Plan]:
     """A body of which only the columns `needed` are read above."""
     match plan:
-        case Guard(child, terms, conditions, shown):
-            read = {name for condition in conditions for name in variables(condition)}
-            return replace(plan, input=_body(child, needed | set(terms) | set(shown) | read))
+        case Guard(child, terms, shown):
+            return replace(plan, input=(yield _body(child, needed.union(terms, shown))))
         case Select(child, conditions):
             read = {name for condition in conditions for name in variables(condition)}
-            return Select(_body(child, needed | read), conditions)
+            return Select((yield _body(child, needed | read)), conditions)
         case Extend(child, column, term):
-            return Extend(_body(child, (needed - {column}) | set(variables(term))), column, term)
+            return Extend((yield _body(child, (needed - {column}).union(variables(term)))), column, term)
         case Join(Join() as left, right):
-            wanted = needed | set(columns(right))
+            wanted = needed.union(columns(right))
             kept = tuple(name for name in columns(left) if name in wanted)
-            left = _body(left, wanted)  # type: ignore[assignment]
+            left = yield _body(left, wanted)
             if len(kept) < len(columns(left)):
-                return Join(Distinct(keep(left, kept)), right)
-            return Join(left, right)
+                return replace(plan, left=Distinct(keep(left, kept)))
+            return replace(plan, left=left)
         case _:
             return plan

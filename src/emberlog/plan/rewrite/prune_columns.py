@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
 from emberlog.plan.logical import (
     Antijoin,
@@ -30,10 +31,10 @@ from emberlog.plan.logical import (
 
 def prune_columns(program: ProgramPlan) -> ProgramPlan:
     """Rows keep their multiplicity: a column less makes no row less."""
-    return program.map(lambda plan: _prune(plan, set(columns(plan))))
+    return program.map(lambda plan: run_deep(_prune(plan, set(columns(plan)))))
 
 
-def _prune(plan: Plan, needed: set[str]) -> Plan:
+def _prune(plan: Plan, needed: set[str]) -> Deep[Plan]:
     """`plan` with at least the columns `needed`, in the order that it had, and no other that costs."""
     match plan:
         case Unit():
@@ -42,44 +43,54 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             return replace(plan, columns=tuple(name if name in needed else None for name in names))
         case Select(child, conditions):
             read = {name for condition in conditions for name in variables(condition)}
-            return Select(_prune(child, needed | read), conditions)
+            return Select((yield _prune(child, needed | read)), conditions)
         case Extend(child, column, term):
             if column not in needed:
-                return _prune(child, needed)
-            return Extend(_prune(child, (needed - {column}) | set(variables(term))), column, term)
+                pruned: Plan = yield _prune(child, needed)
+                return pruned
+            return Extend((yield _prune(child, (needed - {column}) | set(variables(term)))), column, term)
         case Expand(child, column, start, stop, step):
             read = {name for term in (start, stop, step) for name in variables(term)}
-            return replace(plan, input=_prune(child, (needed - {column}) | read))
+            return replace(plan, input=(yield _prune(child, (needed - {column}) | read)))
         case Join(left, right):
-            shared = set(columns(left)) & set(columns(right))
-            return Join(_narrow(left, needed | shared), _narrow(right, needed | shared))
+            shared = columns(left).keys() & columns(right).keys()
+            return replace(
+                plan, left=(yield _narrow(left, needed | shared)), right=(yield _narrow(right, needed | shared))
+            )
         case Antijoin(left, right, where):
-            shared = set(columns(left)) & set(columns(right))
+            shared = columns(left).keys() & columns(right).keys()
             read = {name for condition in where for name in variables(condition)}
-            return Antijoin(_prune(left, needed | shared | read), _narrow(right, shared | read), where)
-        case Lookup(left, right, column, default):
-            shared = set(columns(left)) & set(columns(right))
-            return Lookup(_prune(left, needed | shared), _narrow(right, shared | {column}), column, default)
+            return Antijoin((yield _prune(left, needed | shared | read)), (yield _narrow(right, shared | read)), where)
+        case Lookup(left, right, column):
+            if column not in needed:
+                looked: Plan = yield _prune(left, needed)
+                return looked
+            shared = columns(left).keys() & columns(right).keys()
+            return replace(
+                plan, left=(yield _prune(left, needed | shared)), right=(yield _narrow(right, shared | {column}))
+            )
         case Project(child, items):
             kept = tuple((name, term) for name, term in items if name in needed)
-            return Project(_prune(child, {name for _, term in kept for name in variables(term)}), kept)
+            return Project((yield _prune(child, {name for _, term in kept for name in variables(term)})), kept)
         case Distinct(child):
-            return Distinct(_prune(child, set(columns(child))))
+            return Distinct((yield _prune(child, set(columns(child)))))
         case Group(child, keys, folds):
             read = set(keys) | {fold.argument for fold in folds if fold.argument is not None}
-            return Group(_prune(child, read), keys, folds)
+            return Group((yield _prune(child, read)), keys, folds)
         case Union(inputs):
-            return Union(tuple(_prune(child, set(columns(child))) for child in inputs))
+            parts = []
+            for child in inputs:
+                parts.append((yield _prune(child, set(columns(child)))))
+            return Union(tuple(parts))
         case Top(child):
-            return replace(plan, input=_prune(child, set(columns(child))))
-        case Guard(child, terms, conditions, shown):
-            read = {name for condition in conditions for name in variables(condition)}
-            return replace(plan, input=_prune(child, needed | read | set(terms) | set(shown)))
+            return replace(plan, input=(yield _prune(child, set(columns(child)))))
+        case Guard(child, terms, shown):
+            return replace(plan, input=(yield _prune(child, needed.union(terms, shown))))
         case _:
             assert_never(plan)
 
 
-def _narrow(plan: Plan, needed: set[str]) -> Plan:
+def _narrow(plan: Plan, needed: set[str]) -> Deep[Plan]:
     """An input of a join with exactly the needed ones of its columns."""
-    pruned = _prune(plan, needed)
+    pruned: Plan = yield _prune(plan, needed)
     return keep(pruned, tuple(name for name in columns(pruned) if name in needed))

@@ -2,35 +2,56 @@
 
 from __future__ import annotations
 
-from emberlog.plan.logical import Join, Plan, ProgramPlan, columns, map_children, scans
+from emberlog.deep import Deep, run_deep
+from emberlog.plan.logical import Join, Plan, ProgramPlan, Scan, children, columns, with_children
 
 
 def recursive_first(program: ProgramPlan) -> ProgramPlan:
     """Every tree of joins becomes left-deep, starting with what is recent, without a cross product where possible."""
-    return program.map(_order)
+    return program.map(lambda plan: run_deep(_order(plan))[0])
 
 
-def _order(plan: Plan) -> Plan:
-    if not isinstance(plan, Join):
-        return map_children(plan, _order)
-    waiting = [_order(leaf) for leaf in _leaves(plan)]
-    first = next((leaf for leaf in waiting if _is_recent(leaf)), waiting[0])
-    waiting.remove(first)
-    joined = first
+def _order(plan: Plan) -> Deep[tuple[Plan, bool]]:
+    """The plan with its joins in order, and whether it reads rows of the last round."""
+    parts: list[Plan] = []
+    recent: list[bool] = [isinstance(plan, Scan) and plan.version == "recent"]
+    for part in _leaves(plan) if _is_plain_join(plan) else children(plan):
+        ordered, reads_recent = yield _order(part)
+        parts.append(ordered)
+        recent.append(reads_recent)
+    if not _is_plain_join(plan):
+        return with_children(plan, parts), any(recent)
+    first = recent.index(True, 1) - 1 if any(recent) else 0
+    return _joined(parts, first), any(recent)
+
+
+def _joined(leaves: list[Plan], first: int) -> Plan:
+    """The join of these inputs that starts with the one at `first`."""
+    waiting = dict(enumerate(leaves))
+    joined = waiting.pop(first)
+    bound = set(columns(joined))
     while waiting:
-        bound = set(columns(joined))
         # The input with the most columns bound narrows most; among equals the written order stands.
-        best = max(waiting, key=lambda leaf: len(bound & set(columns(leaf))))
-        waiting.remove(best)
-        joined = Join(joined, best)
+        best = max(waiting, key=lambda number: len(bound & columns(waiting[number]).keys()))
+        leaf = waiting.pop(best)
+        joined = Join(joined, leaf)
+        bound.update(columns(leaf))
     return joined
 
 
+def _is_plain_join(plan: Plan) -> bool:
+    """True for a join in which every row must match; where some pass, it stays after all that must."""
+    return isinstance(plan, Join) and not plan.spares
+
+
 def _leaves(plan: Plan) -> list[Plan]:
-    if isinstance(plan, Join):
-        return _leaves(plan.left) + _leaves(plan.right)
-    return [plan]
-
-
-def _is_recent(plan: Plan) -> bool:
-    return any(scan.version == "recent" for scan in scans(plan))
+    """The inputs of a tree of joins, from left to right."""
+    found: list[Plan] = []
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Join) and _is_plain_join(node):
+            waiting += [node.right, node.left]
+        else:
+            found.append(node)
+    return found

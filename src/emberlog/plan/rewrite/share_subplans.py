@@ -1,10 +1,14 @@
-"""A join, group or distinct that several rules compute is computed once, as a relation of its own."""
+"""A join, group or distinct that several rules compute is computed once, as a relation of its own.
+
+Every sub-plan gets a number, the same for sub-plans that differ in column names only: columns are told apart by their
+positions. A sub-plan that is computed in more than one place, when all larger ones that hold it are computed once,
+becomes an auxiliary stratum before its first use. Each node is looked at a few times, however many rules there are.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from emberlog.analysis.program import Signature
 from emberlog.plan.logical import (
@@ -20,72 +24,122 @@ from emberlog.plan.logical import (
     Scan,
     Stratum,
     Top,
+    bottom_up,
+    children,
     columns,
     map_children,
     map_plans,
     plans,
-    walk,
+    replace_parts,
 )
+from emberlog.plan.missing import unsure
 from emberlog.plan.names import auxiliary, positions
-from emberlog.plan.rename import canonical
+from emberlog.plan.rename import canonical, shape
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Column
 
 
 def share_subplans(program: ProgramPlan) -> ProgramPlan:
-    """Sub-plans that occur more than once, up to column names, become auxiliary strata before their first use.
-
-    The largest goes first; what it holds can then be shared with other rules as well.
-    """
-    made = 0
-    while True:
-        found = Counter(canonical(node) for stratum in program.strata for node in _candidates_of(stratum))
-        repeated = [plan for plan, times in found.items() if times > 1]
-        if not repeated:
-            return program
-        largest = max(repeated, key=lambda plan: sum(1 for _ in walk(plan)))
-        program = _shared(program, largest, auxiliary(made))
-        made += 1
-
-
-def _shared(program: ProgramPlan, shared: Plan, name: str) -> ProgramPlan:
-    """The program in which a relation of its own computes the sub-plan `shared`."""
-    signature = _signature(name, shared)
+    """Sub-plans that occur more than once, up to column names, become relations of their own, the largest first."""
+    numbered = _Numbered(program.strata)
+    repeated = sorted(numbered.repeated(), key=lambda number: -numbered.entries[number].size)
+    if not repeated:
+        return program
+    names = {number: auxiliary(spot) for spot, number in enumerate(repeated)}
     strata: list[Stratum] = []
+    made: dict[int, Signature] = {}
+
+    def share(plan: Plan) -> Plan:
+        """`plan` with reads of shared relations, each of which stands before what reads it."""
+        return replace_parts(plan, lambda node: shared_scan(numbered.numbers[id(node)], node))
+
+    def shared_scan(number: int, node: Plan) -> Scan | None:
+        if number not in names:
+            return None
+        if number not in made:
+            entry = numbered.entries[number]
+            made[number] = signature = _signature(names[number], entry.plan)
+            strata.append(_stratum(signature, canonical(map_children(entry.plan, share))))
+        types = columns(node)
+        return Scan(names[number], tuple(types), tuple(types.values()))
+
     for stratum in program.strata:
-        changed = map_plans(stratum, lambda plan, of=stratum: _replace(plan, of, shared, name))  # type: ignore[misc]
-        if changed != stratum and not any(before.names == (name,) for before in strata):
-            strata.append(_stratum(signature, shared))
-        strata.append(changed)
-    return replace(program, strata=tuple(strata), signatures={**program.signatures, name: signature})
+        strata.append(map_plans(stratum, share))
+    signatures = {**program.signatures, **{signature.name: signature for signature in made.values()}}
+    return replace(program, strata=tuple(strata), signatures=signatures)
 
 
-def _candidates_of(stratum: Stratum) -> Iterator[Plan]:
-    """The sub-plans of a stratum that are worth sharing and could be."""
-    roots = (plan for relation in stratum.relations for plan in plans(relation))
-    return (node for root in roots for node in walk(root) if _can_share(node, stratum))
+@dataclass
+class _Entry:
+    """One sub-plan, as it first occurred: how many nodes it has, and whether it is worth sharing and can be.
 
-
-def _can_share(plan: Plan, stratum: Stratum) -> bool:
-    """Is this work, does it stay the same while the stratum is evaluated, and can it not fail?
-
-    An error must name the rule that has it, so what is guarded stays in its rule.
+    `works` is set where something in it is work, `fixed` where it stays the same while its stratum is evaluated and
+    cannot fail. An error must name the rule that has it, so what is guarded stays in its rule; and what lacks a value
+    does, as relations have no missing values.
     """
-    if not isinstance(plan, Join | Antijoin | Group | Distinct):
-        return False
-    nodes, inside = list(walk(plan)), frozenset(stratum.names)
-    return (
-        any(isinstance(node, Join | Antijoin | Group) for node in nodes)
-        and not any(isinstance(node, Scan) and node.relation in inside for node in nodes)
-        and not any(isinstance(node, Guard | Top) for node in nodes)
-    )
+
+    plan: Plan
+    size: int
+    works: bool
+    fixed: bool
+    inputs: tuple[int, ...]
+
+    @property
+    def can_share(self) -> bool:
+        kept = isinstance(self.plan, Join | Antijoin | Group | Distinct) and not unsure(self.plan)
+        return kept and self.works and self.fixed
 
 
-def _replace(plan: Plan, stratum: Stratum, shared: Plan, name: str) -> Plan:
-    if _can_share(plan, stratum) and canonical(plan) == shared:
-        types = columns(plan)
-        return Scan(name, tuple(types), tuple(types.values()))
-    return map_children(plan, lambda child: _replace(child, stratum, shared, name))
+class _Numbered:
+    """The sub-plans of a program by number, inputs before what reads them."""
+
+    def __init__(self, strata: Iterable[Stratum]) -> None:
+        self.numbers: dict[int, int] = {}  # of a node, by its identity; plans outlive this
+        self.entries: list[_Entry] = []
+        self.roots: list[int] = []
+        self._known: dict[object, int] = {}
+        for stratum in strata:
+            inside = frozenset(stratum.names)
+            self.roots += [self._add(root, inside) for relation in stratum.relations for root in plans(relation)]
+            for relation in stratum.relations:
+                if relation.constant is not None:  # a part of `exit`, planned again: it counts once
+                    self._add(relation.constant, inside)
+
+    def _add(self, root: Plan, inside: frozenset[str]) -> int:
+        for node in bottom_up(root, lambda node: id(node) in self.numbers):
+            self.numbers[id(node)] = self._number(node, inside)
+        return self.numbers[id(root)]
+
+    def _number(self, node: Plan, inside: frozenset[str]) -> int:
+        below = tuple(self.numbers[id(child)] for child in children(node))
+        moves = isinstance(node, Scan) and node.relation in inside
+        key = (type(node), shape(node), below, inside if moves else None)
+        if key not in self._known:
+            self._known[key] = len(self.entries)
+            parts = [self.entries[number] for number in below]
+            self.entries.append(
+                _Entry(
+                    node,
+                    size=1 + sum(part.size for part in parts),
+                    works=isinstance(node, Join | Antijoin | Group) or any(part.works for part in parts),
+                    fixed=not moves and not isinstance(node, Guard | Top) and all(part.fixed for part in parts),
+                    inputs=below,
+                )
+            )
+        return self._known[key]
+
+    def repeated(self) -> Iterator[int]:
+        """The sub-plans that more than one place computes when the repeated ones above them are computed once."""
+        times = [0] * len(self.entries)
+        for root in self.roots:
+            times[root] += 1
+        for number in reversed(range(len(self.entries))):
+            entry = self.entries[number]
+            shared = entry.can_share and times[number] > 1
+            if shared:
+                yield number
+            for child in entry.inputs:
+                times[child] += 1 if shared else times[number]
 
 
 def _signature(name: str, plan: Plan) -> Signature:

@@ -1,0 +1,123 @@
+"""Values that a rule may not have: a division by zero, an overflow, `to_number("x")`.
+
+In a plan a missing value is null, and no other value is. It goes with its row through the rest of the body: a
+condition that mentions it lets the row pass, an atom that mentions it is not asked, and what is computed from it is
+missing too. A row that reaches the end of the body with a missing value is an error (`Guard`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from emberlog.analysis.functions import fallible, may_lack
+from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
+from emberlog.analysis.terms import operands, with_operands
+from emberlog.plan.logical import (
+    Antijoin,
+    Distinct,
+    Expand,
+    Extend,
+    Fold,
+    Group,
+    Guard,
+    Join,
+    Lookup,
+    Plan,
+    Project,
+    Scan,
+    Select,
+    Top,
+    Union,
+    Unit,
+    bottom_up,
+    columns,
+)
+from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Variable
+from emberlog.types import Type
+
+
+def unsure(plan: Plan) -> frozenset[str]:
+    """The columns of a plan that may lack a value in some rows. A node remembers them."""
+    for node in bottom_up(plan, lambda node: hasattr(node, "_unsure")):
+        object.__setattr__(node, "_unsure", _unsure_of(node))
+    return plan._unsure
+
+
+def _unsure_of(plan: Plan) -> frozenset[str]:
+    match plan:
+        case Unit() | Scan():
+            return frozenset()
+        case Select(child) | Distinct(child) | Top(child) | Antijoin(child):
+            return unsure(child)
+        case Guard(child, terms):
+            return unsure(child) - set(terms)
+        case Extend(child, column, term):
+            return unsure(child) | ({column} if may_lack(term, columns(child), unsure(child)) else set())
+        case Expand(child, column):
+            return unsure(child) | {column}  # what is no range has no value
+        case Join(left, right, ()):
+            return (unsure(left) | unsure(right)) - (columns(left).keys() & columns(right).keys())
+        case Join(left, right):
+            return unsure(left) | unsure(right) | (columns(right).keys() - columns(left).keys())
+        case Lookup(left, right, column, _, spares):
+            return unsure(left) | ({column} if spares or column in unsure(right) else set())
+        case Project(child, items):
+            return frozenset(name for name, term in items if may_lack(term, columns(child), unsure(child)))
+        case Group(child, keys, folds):
+            return unsure(child) & set(keys) | {fold.column for fold in folds if _fold_may_lack(fold, child)}
+        case Union(inputs):
+            names = list(columns(inputs[0]))
+            return frozenset(
+                name
+                for child in inputs
+                for name, own in zip(names, columns(child), strict=True)
+                if own in unsure(child)
+            )
+        case _:
+            assert_never(plan)
+
+
+def _fold_may_lack(fold: Fold, child: Plan) -> bool:
+    if fold.argument is None or fold.function in ("count", "countd"):
+        return False
+    type = columns(child)[fold.argument]
+    overflows = fold.function == "sum" and (type.is_integer or type.kind == "decimal")
+    return overflows or fold.argument in unsure(child)
+
+
+def spelled_out(body: Iterable[Literal], types: Mapping[str, Type]) -> tuple[Literal, ...]:
+    """The body with every term that may have no value as a variable of its own, so that its value is a column.
+
+    `10 / X > 3` becomes `N > 3, N = 10 / X`. Literals keep their places; the new ones stand behind all others.
+    """
+    bindings: list[Literal] = []
+
+    def bound(index: int, terms: Iterable[Term]) -> Iterator[Term]:
+        for spot, term in enumerate(terms):
+            if fallible(term, types):
+                name = f"?{index}.{spot}"
+                bindings.append(Bind(name, term))
+                yield Variable(name)
+            else:
+                yield term
+
+    spelled: list[Literal] = []
+    for index, literal in enumerate(body):
+        match literal:
+            case Match(_, arguments) | Absent(_, arguments):
+                spelled.append(replace(literal, arguments=tuple(bound(index, arguments))))
+            case Filter(Test(call)) if fallible(call, types):
+                (truth,) = bound(index, (call,))
+                spelled.append(Filter(Comparison("=", truth, Constant(True))))
+            case Filter(condition):
+                spelled.append(Filter(with_operands(condition, bound(index, operands(condition)))))
+            case Spread(_, start, stop, step):
+                start, stop, step = bound(index, (start, stop, step))
+                spelled.append(replace(literal, start=start, stop=stop, step=step))
+            case Bind() | Gather():
+                spelled.append(literal)
+            case _:
+                assert_never(literal)
+    return (*spelled, *bindings)

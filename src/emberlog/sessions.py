@@ -1,0 +1,134 @@
+"""What is asked of a Spark session apart from rows: its jobs by a tag, whether it is still there, work beside Ctrl-C.
+
+Classic sessions and Spark Connect differ here, and only here. `sparkContext` is used to tag and cancel jobs, no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread, current_thread, local, main_thread
+from typing import Any, TypeVar
+
+from emberlog.causes import cause_of, is_cancellation
+from emberlog.diagnostics import EmberlogError, ExecutionError
+from emberlog.stopping import Stop
+
+Answer = TypeVar("Answer")
+
+# What Spark says once its context was stopped, or a server closed the session; and of a server that is not there.
+STOPPED = re.compile(r"stopped SparkContext|SparkContext (was|has been) (shut ?down|stopped)|SESSION_CLOSED")
+UNREACHABLE = re.compile(r"UNAVAILABLE|failed to connect to all addresses")
+
+
+class TaggedJobs:
+    """The jobs that threads of this process start while they have a tag; any thread cancels them.
+
+    In a classic session the tags of the context are used: those of the session itself are known to one thread alone,
+    which is busy while there is something to cancel.
+    """
+
+    def __init__(self, session: Any, tag: str) -> None:
+        context = getattr(session, "sparkContext", None)  # Connect has none
+        self._tag = tag
+        self._depth = local()
+        self._add = session.addTag if context is None else context.addJobTag
+        self._remove = session.removeTag if context is None else context.removeJobTag
+        self._cancel = session.interruptTag if context is None else context.cancelJobsWithTag
+
+    @contextmanager
+    def tagged(self) -> Iterator[None]:
+        """Jobs that this thread starts inside have the tag."""
+        depth = self._depth.number = getattr(self._depth, "number", 0) + 1
+        try:
+            if depth == 1:
+                self._add(self._tag)
+            yield
+        finally:
+            self._depth.number -= 1
+            if depth == 1:
+                with suppress(Exception):  # Spark may be gone, which what is inside told already
+                    self._remove(self._tag)
+
+    def cancel(self) -> None:
+        self._cancel(self._tag)
+
+
+def lost(session: Any, error: BaseException) -> ExecutionError | None:
+    """The error to tell where something failed because of what happened to the session from outside: it is gone, or
+    somebody cancelled its jobs. None where it is a failure of its own."""
+    origin: BaseException | None = error
+    while isinstance(origin, EmberlogError):
+        origin = origin.__cause__
+    if origin is None:
+        return None
+    if is_gone(session, origin):
+        return session_gone()
+    if is_cancellation(origin):
+        return ExecutionError(
+            f"somebody else cancelled the Spark job, not Emberlog: {cause_of(origin)}",
+            fix="run again; jobs are cancelled in Spark's UI, and by all who call `cancelAllJobs` on the session",
+        )
+    return None
+
+
+def session_gone() -> ExecutionError:
+    return ExecutionError(
+        "the Spark session is gone: nothing answers, so its JVM has died or was stopped",
+        fix="make a new Engine with a new session; where the JVM died, PySpark needs a new process for that",
+    )
+
+
+def is_gone(session: Any, error: BaseException) -> bool:
+    """True if an error came because nothing answers behind a session any more."""
+    if getattr(session, "is_stopped", False) or STOPPED.search(str(error)):
+        return True
+    package = type(error).__module__.partition(".")[0]
+    # Once it is stopped, Python's side of Spark misses the objects that it had in the JVM.
+    if package not in ("py4j", "pyspark", "grpc") and not isinstance(error, OSError | AttributeError | AssertionError):
+        return False
+    if getattr(session, "sparkContext", None) is None:  # Connect would ask a server that is gone again for minutes
+        return UNREACHABLE.search(str(error)) is not None
+    try:
+        session.range(1)  # which runs nothing, and asks the context
+    except Exception:
+        return True
+    return False
+
+
+def beside_interrupts(session: Any, stop: Stop, work: Callable[[], Answer]) -> Answer:
+    """Does `work` in a thread of its own if this is the main one, which waits for it and takes Ctrl-C.
+
+    In the middle of a call to the JVM, Ctrl-C would leave that call's answer behind for the next one to take for its
+    own; and Spark's answer to Ctrl-C is such a next call. After Ctrl-C the work is told to end, and waited for; after
+    another Ctrl-C it is not.
+    """
+    if current_thread() is not main_thread():
+        return work()
+    from pyspark import InheritableThread
+
+    answers: list[Answer] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            answers.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    # It has the settings that the user made for the jobs of this thread.
+    thread: Thread = InheritableThread(target, session=session, name="emberlog-spark", daemon=True)
+    try:
+        thread.start()
+    except Exception as error:
+        raise lost(session, error) or error from error
+    try:
+        thread.join()
+    except BaseException:
+        stop.interrupt()
+        thread.join()
+        raise
+    if errors:
+        raise errors[0]
+    return answers[0]

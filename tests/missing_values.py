@@ -1,0 +1,84 @@
+"""Rules with values that may be missing, and what they give: a set of rows, or None for an error."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Row: TypeAlias = tuple[Any, ...]
+
+LARGE = 2**63 - 1
+
+FACTS: dict[str, list[Row]] = {
+    "a": [("x",), ("5",)],
+    "z": [(0,), (2,)],
+    "b": [(3, 0), (5, 1)],
+    "c": [(7,)],
+    "l": [(1,), (LARGE,)],
+    "f": [(-1.0,), (4.0,)],
+    "none": [],
+}
+
+MISSING: list[tuple[str, set[Row] | None]] = [
+    ("p(x) :- a(x), n = to_number(x), n > 0.", None),
+    ("p(x) :- a(x), to_number(x) > 0.", None),
+    ('p(x) :- a(x), n = to_number(x), n > 0, k = x, k != "x".', {("5",)}),
+    ("p(x) :- a(x), n = to_number(x).", None),
+    ("p(x) :- a(x), n = to_number(x), m = n, m > 0.", None),
+    ('p(x) :- a(x), n = to_number(x), m = n + 1, x = "5", m > 0.', {("5",)}),
+    ("p(n) :- z(x), x != 0, n = 10 / x.", {(5,)}),
+    ("p(n) :- n = 10 / x, z(x), 0 != x.", {(5,)}),
+    # What a missing variable stands in is dropped, atoms too, wherever they stand.
+    ("p(y) :- z(x), n = 10 / x, b(n, y), c(y).", None),
+    ("p(y) :- b(n, y), c(y), z(x), n = 10 / x.", None),
+    ("p(y) :- z(x), n = 10 / x, b(n, y), none(y).", set()),
+    ("p(y) :- z(x), n = 10 / x, b(n, y), y > 100.", None),  # nothing else binds y
+    ("p(x) :- z(x), n = 10 / x, !b(n, _).", None),
+    ("p(x) :- z(x), !b(10 / x, _), none(x).", set()),
+    ("p(x) :- z(x), b(10 / x, _).", None),
+    ("p(x) :- z(x), b(10 / x, _), x > 0.", {(2,)}),
+    ("p(x) :- z(x), n = 10 / x, n = 5, n != 5.", None),  # n has no value where x = 0, whatever else is said of it
+    ("p(x) :- z(x), n = 10 / x, n = 5, n != 5, x > 0.", set()),
+    ("p(x) :- z(x), n = 5, n = 10 / x, n != 5.", None),
+    ("p(x) :- z(x), n = 5, n = 10 / x, n != 5, x > 0.", set()),
+    ("p(x) :- z(x), c(y), n = y, 10 / x = n, n < 0.", None),
+    ("p(x) :- z(x), n = 10 / x, c(y), m = 5 / (y - 1), n = m, m > 3.", set()),  # m has a value of its own
+    # An atom that alone binds what an equation needs has a say: here n has a value.
+    ("p(n) :- b(n, x), n = 10 / x, n > 5.", set()),
+    ("p(n) :- b(n, x), n = 10 / x, n > 0.", None),
+    # Aggregates: of values that are missing, over bindings that do not exist, not used, one in the other.
+    ("p(s) :- s = sum y : {l(y)}, s > 0.", None),
+    ("p(s) :- s = sum y : {l(y), y < 2}, s > 0.", {(1,)}),
+    ("p(x) :- z(x), x > 100, s = sum y : {l(y)}.", set()),
+    ("p(x) :- z(x), s = sum y : {l(y)}, x > 100.", set()),
+    ("p(x) :- z(x), s = sum y : {l(y)}.", None),
+    ("p(x) :- z(x), s = sum y : {l(y)}, s > 0, x > 100.", set()),
+    ("p(k) :- k = count : {z(_), s = sum y : {l(y)}}.", None),
+    ("p(k) :- k = count : {none(_), s = sum y : {l(y)}}.", {(0,)}),
+    ("p(x) :- z(x), k = count : {b(_, y), y < 10 / x}.", None),
+    ("p(x) :- z(x), n = 10 / x, k = count : {b(_, n)}, x > 0.", {(2,)}),
+    ("p(x) :- z(x), n = 10 / x, k = count : {b(_, n)}, k > 5.", None),
+    ("p(k) :- k = count : {z(x), n = 10 / x, n > 100}.", None),
+    ("p(k) :- k = max n : {z(x), n = 10 / x, x > 0}.", {(5,)}),
+    ("p(x) :- z(x), x = range(0, 10 / x).", None),
+    ("p(y) :- z(x), y = range(0, 3, x), x > 0.", {(0,), (2,)}),
+    ("p(y) :- l(x), y = x + 1, y > 0.", None),
+    ("p(y) :- f(x), y = sqrt(x), y >= 0.", None),
+    ("p(x) :- z(x), !(b(_, y), y < 10 / x).", None),
+    # A sum that stands beside another aggregate is computed for that one's groups, too.
+    ("p(x, s) :- z(x), s = sum y : {l(y), y > x}, k = count : {b(x, _)}.", None),
+    ("p(x, s) :- z(x), s = sum y : {l(y), y > x}, k = sum y : {b(_, y), y > x}, m = sum y : {l(y), y > x}.", None),
+    ("p(x, s) :- z(x), s = sum y : {l(y), y > x}, k = count : {b(x, _)}, x = 2.", {(2, LARGE)}),
+    ("p(s) :- z(x), s = sum y : {l(y)}, k = max y : {z(y), y >= x}. q(s) :- z(x), s = sum y : {l(y)}.", None),
+    # Matched in the atoms of a recursion, which has no row yet where the value is missing.
+    ("p(y) :- none(y). p(y) :- z(x), n = 10 / x, p(n), y = x.", None),
+    ("p(y) :- none(y). p(y) :- z(x), p(10 / x), y = x.", None),
+    ("p(y) :- none(y). p(y) :- z(x), x > 0, p(10 / x), y = x.", set()),
+    ("p(y) :- c(y). p(y) :- p(x), y = x - 1, y > 5.", {(7,), (6,)}),
+    ("p(y) :- l(y). p(y) :- p(x), y = x + 1, b(y, _).", None),
+    ("p(y) :- l(y). p(y) :- p(x), x < 9, y = x + 2, b(y, _).", {(1,), (3,), (5,), (LARGE,)}),
+    # Joins, negations and other aggregates that drop the binding come first, however an engine orders them.
+    ("p(x) :- z(x), n = 10 / x, c(x).", set()),
+    ("p(x) :- z(x), n = 10 / x, !z(x).", set()),
+    ("p(x) :- z(x), s = sum y : {l(y)}, k = count : {c(_)}, k > 3, s > 3.", set()),
+    ("p(x) :- z(x), k = count : {z(_)}, c(k).", set()),  # a sum or count that an atom mentions is no zero
+]
