@@ -1,0 +1,6 @@
+-- sg, duckdb
+SELECT v3 AS c0, v4 AS c1 FROM (SELECT DISTINCT * FROM (SELECT v2 AS v3, v1 AS v4 FROM (SELECT l.*, r.v1 FROM (SELECT c0 AS v0, c1 AS v2 FROM arc) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t WHERE (v2) <> (v1)) AS t) AS t;
+SELECT v3 AS c0, v1 AS c1 FROM (SELECT l.*, r.v1 FROM (SELECT DISTINCT * FROM (SELECT v0 AS v0, v3 AS v3 FROM (SELECT l.*, r.v3 FROM (SELECT c0 AS v2, c1 AS v0 FROM sg_recent) AS l INNER JOIN (SELECT c0 AS v2, c1 AS v3 FROM arc) AS r ON (l.v2) = (r.v2)) AS t) AS t) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t;
+-- sg, spark
+SELECT v3 AS c0, v4 AS c1 FROM (SELECT DISTINCT * FROM (SELECT v2 AS v3, v1 AS v4 FROM (SELECT l.*, r.v1 FROM (SELECT c0 AS v0, c1 AS v2 FROM arc) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t WHERE (v2) <> (v1)) AS t) AS t;
+SELECT v3 AS c0, v1 AS c1 FROM (SELECT l.*, r.v1 FROM (SELECT DISTINCT * FROM (SELECT v0 AS v0, v3 AS v3 FROM (SELECT l.*, r.v3 FROM (SELECT c0 AS v2, c1 AS v0 FROM sg_recent) AS l INNER JOIN (SELECT c0 AS v2, c1 AS v3 FROM arc) AS r ON (l.v2) = (r.v2)) AS t) AS t) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t;

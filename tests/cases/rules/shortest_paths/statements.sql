@@ -1,0 +1,6 @@
+-- sssp, duckdb
+SELECT v2 AS c0, v3 AS c1 FROM (SELECT v2, MIN(v3) AS v3 FROM (SELECT CAST($p0 AS BIGINT) AS v2, CAST($p1 AS BIGINT) AS v3) AS t GROUP BY v2) AS t;
+SELECT v1 AS c0, v4 AS c1 FROM (SELECT v0, v3, v1, v2, v4 FROM (SELECT *, CASE WHEN (v4) IS NULL THEN CAST(ERROR(CONCAT('<<emberlog 0', '|~|', COALESCE(CAST(v3 AS TEXT), '?'), '|~|', COALESCE(CAST(v2 AS TEXT), '?'), '>>')) AS BOOLEAN) ELSE TRUE END AS whole FROM (SELECT *, TRY((v3) + (v2)) AS v4 FROM (SELECT l.*, r.v1, r.v2 FROM (SELECT c0 AS v0, c1 AS v3 FROM sssp_recent) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1, c2 AS v2 FROM arc) AS r ON (l.v0) = (r.v0)) AS t) AS t) AS t WHERE whole) AS t;
+-- sssp, spark
+SELECT v2 AS c0, v3 AS c1 FROM (SELECT v2, MIN(v3) AS v3 FROM (SELECT CAST(:p0 AS BIGINT) AS v2, CAST(:p1 AS BIGINT) AS v3) AS t GROUP BY v2) AS t;
+SELECT v1 AS c0, v4 AS c1 FROM (SELECT v0, v3, v1, v2, v4 FROM (SELECT *, CASE WHEN (v4) IS NULL THEN CAST(RAISE_ERROR(CONCAT(CONCAT('<<emberlog 0', '|~|', COALESCE(CAST(v3 AS STRING), '?'), '|~|', COALESCE(CAST(v2 AS STRING), '?'), '>>'), CAST(RAND(0) AS STRING))) AS BOOLEAN) ELSE TRUE END AS whole FROM (SELECT *, TRY_ADD(v3, v2) AS v4 FROM (SELECT l.*, r.v1, r.v2 FROM (SELECT c0 AS v0, c1 AS v3 FROM sssp_recent) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1, c2 AS v2 FROM arc) AS r ON (l.v0) = (r.v0)) AS t) AS t) AS t WHERE whole) AS t;

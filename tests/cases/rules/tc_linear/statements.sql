@@ -1,0 +1,6 @@
+-- tc, duckdb
+SELECT v2 AS c0, v3 AS c1 FROM (SELECT DISTINCT * FROM (SELECT c0 AS v2, c1 AS v3 FROM arc) AS t) AS t;
+SELECT v2 AS c0, v1 AS c1 FROM (SELECT l.*, r.v1 FROM (SELECT c0 AS v2, c1 AS v0 FROM tc_recent) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t;
+-- tc, spark
+SELECT v2 AS c0, v3 AS c1 FROM (SELECT DISTINCT * FROM (SELECT c0 AS v2, c1 AS v3 FROM arc) AS t) AS t;
+SELECT v2 AS c0, v1 AS c1 FROM (SELECT l.*, r.v1 FROM (SELECT c0 AS v2, c1 AS v0 FROM tc_recent) AS l INNER JOIN (SELECT c0 AS v0, c1 AS v1 FROM arc) AS r ON (l.v0) = (r.v0)) AS t;
