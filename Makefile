@@ -46,7 +46,7 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 
 # One process: two would write the same files.
 cases: $(STAMP) ## rewrite the expected files under tests/cases; read the diff before you commit it
-	@$(WITH_JAVA) UPDATE_CASES=1 $(PYTHON_BIN) -m pytest -q tests/test_errors.py tests/test_data_errors.py tests/plan/test_show.py
+	@$(WITH_JAVA) UPDATE_CASES=1 $(PYTHON_BIN) -m pytest -q tests/test_errors.py tests/test_data_errors.py tests/plan/test_show.py tests/rules/test_text.py tests/sql/test_statements.py
 	@git --no-pager diff --stat -- tests/cases
 
 clean: ## remove everything that was made here, the virtual environment too

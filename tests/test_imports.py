@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
 GROUND = frozenset({"source", "diagnostics", "types", "deep"})
 MEASURING = frozenset({"stats", "memory"})
-PLANNING = GROUND | {"syntax", "analysis", "plan"}
+PLANNING = GROUND | {"syntax", "analysis", "rules", "plan"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
 RUNNING = PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "sql", "data", "kernels", "executors"}
 PUBLIC = RUNNING | {"notices", "asked", "explain", "relation", "result", "engine"}
@@ -39,7 +39,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "generate": GROUND,
     "syntax": GROUND,
     "analysis": GROUND | {"patterns", "syntax"},
-    "plan": GROUND | {"syntax", "analysis"},
+    "rules": GROUND | {"syntax", "analysis"},
+    "plan": GROUND | {"syntax", "analysis", "rules"},
     "asked": PLANNING,
     "explain": PLANNING | MEASURING | {"asked", "kernels"},
     "data": GROUND | {"syntax"},

@@ -2,9 +2,9 @@
 
 Stages that make small steps ask between them (`check`, `Meter`). What asks nobody (parsing, planning, writing
 statements, the prover) is interrupted: inside `enforced` another thread raises `TimeUp` in the one that works, a moment
-after the time is over. It arrives between two steps of Python, as Ctrl-C does. If that is within a callback of the
-garbage collector, Python drops it there, and it is raised again. What must not be interrupted, or cannot be (the
-compiler, reading a file), is a `Call` in a thread of its own: those who wait for it are interrupted.
+after the time is over. It arrives between two steps of Python, as Ctrl-C does. If that is within a destructor or a
+callback of the garbage collector, Python drops it there, and it is raised again. What must not be interrupted, or
+cannot be (the compiler, reading a file), is a `Call` in a thread of its own: those who wait for it are interrupted.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class _Raised:
 
 
 class _Quiet:
-    """Python tells on the terminal what it dropped within a callback of the garbage collector; of `TimeUp` this is no
-    news, because it is raised again."""
+    """Python writes to the terminal what it dropped within a destructor or a callback of the garbage collector. Of
+    `TimeUp` this is no news, because it is raised again."""
 
     def __init__(self) -> None:
         self._before = sys.unraisablehook

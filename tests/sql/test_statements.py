@@ -1,5 +1,5 @@
-"""Recursive rules as statements: each folder of `cases/rules` has a program and the SQL of its rounds, for both engines.
-What rounds read of a relation is in the names of tables: `tc`, `tc_recent`, `tc_stable`."""
+"""Recursive rules as statements: each folder of `cases/rules` has a program and the SQL of its rounds, for both
+engines. What rounds read of a relation is in the names of tables: `tc`, `tc_recent`, `tc_stable`."""
 
 from __future__ import annotations
 

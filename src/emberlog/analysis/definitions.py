@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from emberlog.analysis.functions import may_lack, type_of
-from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Spread
-from emberlog.analysis.terms import all_variables, literal_terms, names, operands
+from emberlog.analysis.program import Bind, CoreRule, Filter, Gather, Literal, Match, Spread
+from emberlog.analysis.terms import all_variables, gives, literal_terms, names, needs
 from emberlog.syntax.nodes import Comparison, Term, Variable
 from emberlog.types import Type
 
@@ -53,7 +53,7 @@ def _is_settled(
         match literal:
             case Bind(name, term) if name == variable:
                 return may_lack(term, types, lacking)
-            case _ if variable in _gives(literal):
+            case _ if variable in gives(literal):
                 return True
     return variable in bound
 
@@ -157,37 +157,9 @@ def _ordered(body: Iterable[Literal], bound: Iterable[str]) -> Iterator[Literal]
     """The literals in their order, but each after what gives values to its variables."""
     waiting, known = list(body), set(bound)
     while waiting:
-        given = {name for literal in waiting for name in _gives(literal)} - known
-        ready = [literal for literal in waiting if _needs(literal) <= known]
-        first = next((one for one in ready if _gives(one) or given.isdisjoint(names(literal_terms(one)))), ready[0])
+        given = {name for literal in waiting for name in gives(literal)} - known
+        ready = [literal for literal in waiting if needs(literal) <= known]
+        first = next((one for one in ready if gives(one) or given.isdisjoint(names(literal_terms(one)))), ready[0])
         waiting.remove(first)
-        known |= names(literal_terms(first)) | set(_gives(first))
+        known |= names(literal_terms(first)) | set(gives(first))
         yield first
-
-
-def _gives(literal: Literal) -> tuple[str, ...]:
-    """The variables that a literal, which is no atom, gives values to."""
-    match literal:
-        case Bind(variable) | Spread(variable):
-            return (variable,)
-        case Gather(variable, witnesses=witnesses):
-            return (variable, *witnesses)
-        case _:
-            return ()
-
-
-def _needs(literal: Literal) -> set[str]:
-    """The variables that must have values before a literal is evaluated."""
-    match literal:
-        case Match(_, arguments):
-            return names(argument for argument in arguments if not isinstance(argument, Variable))
-        case Absent(_, arguments):
-            return names(arguments)
-        case Filter(condition):
-            return names(operands(condition))
-        case Bind(_, term):
-            return names((term,))
-        case Spread(_, start, stop, step):
-            return names((start, stop, step))
-        case Gather():
-            return set(literal.injected)

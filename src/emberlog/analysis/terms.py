@@ -174,6 +174,34 @@ def gathered_variables(gather: Gather) -> Iterator[Variable]:
             yield from all_variables(literal)
 
 
+def gives(literal: Literal) -> tuple[str, ...]:
+    """The variables that a literal, which is no atom, gives values to."""
+    match literal:
+        case Bind(variable) | Spread(variable):
+            return (variable,)
+        case Gather(variable, witnesses=witnesses):
+            return (variable, *witnesses)
+        case _:
+            return ()
+
+
+def needs(literal: Literal) -> set[str]:
+    """The variables that must have values before a literal is evaluated."""
+    match literal:
+        case Match(_, arguments):
+            return names(argument for argument in arguments if not isinstance(argument, Variable))
+        case Absent(_, arguments):
+            return names(arguments)
+        case Filter(condition):
+            return names(operands(condition))
+        case Bind(_, term):
+            return names((term,))
+        case Spread(_, start, stop, step):
+            return names((start, stop, step))
+        case Gather():
+            return set(literal.injected)
+
+
 def rename_term(term: Term, names: Mapping[str, str]) -> Term:
     """The term with variables renamed."""
 

@@ -22,9 +22,9 @@ from emberlog.analysis.program import (
     Spread,
     Verdict,
 )
-from emberlog.explain.rules import rule_text
 from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.names import stateless
+from emberlog.rules.text import rule_text
 from emberlog.syntax.printer import show
 
 DEEPEST = 24  # levels of a tree; what is deeper begins a tree of its own

@@ -1,34 +1,19 @@
-"""Which values of a rule change while its bindings stay, and whether a contribution is a multiple of one."""
+"""Whether what a rule contributes to a sum is a multiple of the sum that it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emberlog.kernels.domains import goal_variables, is_float, variables_of
+from emberlog.kernels.domains import goal_variables, is_float
 from emberlog.kernels.program import Atom, Check, KernelProgram, KernelRule, Kind, Let
-from emberlog.syntax.nodes import Call, Constant, Term, Variable
-
-
-def moving_variables(rule: KernelRule, program: KernelProgram) -> set[str]:
-    """The variables that hold an aggregated value of the component, and those computed from one."""
-    moving: set[str] = set()
-    for goal in rule.body:
-        match goal:
-            case Atom(relation, arguments) if (table := program.table(relation)) and table.value is not None:
-                moving.update(variables_of(arguments[table.value] or Constant(0)))
-            case Let(variable, term) if not moving.isdisjoint(variables_of(term)):
-                moving.add(variable)
-            case _:
-                pass
-    return moving
+from emberlog.syntax.nodes import Call, Term, Variable
 
 
 def is_multiple(rule: KernelRule, program: KernelProgram) -> bool:
     """Is what the rule gives to a sum a multiple of the one sum that it reads, and tested by nothing?"""
     head = program.table(rule.head)
     assert head is not None and head.value is not None
-    moving = moving_variables(rule, program)
-    if any(isinstance(goal, Check) and not moving.isdisjoint(goal_variables(goal)) for goal in rule.body):
+    if any(isinstance(goal, Check) and not rule.moved.isdisjoint(goal_variables(goal)) for goal in rule.body):
         return False
     degree: dict[str, int] = {}
     for goal in rule.body:

@@ -14,7 +14,7 @@ from typing import Literal as OneOf
 from emberlog.analysis.functions import NARROWING, type_of
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
 from emberlog.kernels.domains import Kinds, Reader, column, goal_variables, variables_of
-from emberlog.kernels.linear import is_multiple, moving_variables
+from emberlog.kernels.linear import is_multiple
 from emberlog.kernels.program import (
     Atom,
     Check,
@@ -30,6 +30,7 @@ from emberlog.kernels.program import (
     Table,
 )
 from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.rules.changes import computed_from, delta_rules
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import Type
 
@@ -205,8 +206,24 @@ class _Lowering:
                     arguments.append(argument)
         arguments = [_lowered(argument, rule.types) for argument in arguments]
         contributor = None if contributor is None else _lowered(contributor, rule.types)
-        body = tuple(goal for number, literal in enumerate(rule.body) for goal in _goals(rule, number, literal))
-        return _without_unread(KernelRule(rule.id, rule.predicate, tuple(arguments), body, {}, contributor))
+        body: list[Goal] = []
+        places: list[int] = []  # the goal that each literal became, after what computes its arguments
+        for number, literal in enumerate(rule.body):
+            body += _goals(rule, number, literal)
+            places.append(len(body) - 1)
+        deltas = delta_rules(rule, self.inside, self.signatures)
+        equations = ((goal.variable, variables_of(goal.term)) for goal in body if isinstance(goal, Let))
+        lowered = KernelRule(
+            rule.id,
+            rule.predicate,
+            tuple(arguments),
+            tuple(body),
+            {},
+            contributor,
+            tuple(places[delta.at[0]] for delta in deltas),
+            computed_from(deltas[0].moved, equations),
+        )
+        return _without_unread(lowered)
 
     def _kinded(self, rule: KernelRule, kinds: Kinds) -> KernelRule:
         found = {}
@@ -331,11 +348,10 @@ def _contributors(program: KernelProgram) -> Iterator[tuple[str, tuple[int, ...]
             continue
         head = program.table(rule.head)
         assert head is not None
-        moving = moving_variables(rule, program)
         # A computed term does not tell the values that it was computed from.
         terms = [rule.contributor, *(rule.arguments[key] for key in head.keys)]
         named = {term.name for term in terms if isinstance(term, Variable)}
-        free = {name for goal in rule.body for name in goal_variables(goal)} - moving - named
+        free = {name for goal in rule.body for name in goal_variables(goal)} - rule.moved - named
         held = [
             goal
             for goal in rule.body

@@ -1,20 +1,23 @@
 """Rules as nests of loops: what is found by what, in which order.
 
-A rule with n recursive atoms has n nests. Each starts from a fact of one of them; the others are found through
-indexes. In a nest a condition stands as far out as its variables allow, then atoms all of whose columns are known,
-then those of which one row is known to match, then the others in the order of the text. An atom waits while one of its
-variables can still be computed: the loops must meet every value that may be missing.
+A rule has a nest for each atom that carries a change. It starts from a fact of that atom; the others are found through
+indexes, among all facts that were taken up before it or with it. Facts are taken up one by one, so that this is the
+same as `old` and `new` for a rule that reads each relation once; others have heads that may meet a binding twice.
+
+In a nest a condition stands as far out as its variables allow, then atoms all of whose columns are known, then those of
+which one row is known to match, then the others in the order of the text. An atom waits while one of its variables can
+still be computed: the loops must meet every value that may be missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from emberlog.kernels.domains import goal_variables, variables_of
 from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Atom, Check, Goal, KernelProgram, KernelRule, Let, Missing
+from emberlog.kernels.program import Atom, Check, Goal, KernelProgram, KernelRule, Kind, Let, Missing
 from emberlog.kernels.watch import Unsuited
 from emberlog.syntax.nodes import Comparison, Constant, Term, Variable
 
@@ -66,9 +69,11 @@ Step: TypeAlias = Probe | Walk | Check | Let | Meet
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The loops of a rule that start from a fact of `table`, whose columns `binds` are read."""
+    """The loops of a rule that start from a fact of `table`, whose columns `binds` are read. `kinds` has the variables
+    of the rule, and those of columns that are compared with what is known."""
 
     rule: KernelRule
+    kinds: Mapping[str, Kind] = field(compare=False, repr=False)
     table: str
     binds: tuple[tuple[int, str], ...]
     checks: tuple[Check, ...]
@@ -77,12 +82,7 @@ class Nest:
 
 def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
     """Every nest of the program. The variables in pivot positions are known from the start."""
-    return tuple(
-        _nest(rule, spot, program, pivots)
-        for rule in program.rules
-        for spot, goal in enumerate(rule.body)
-        if isinstance(goal, Atom) and program.table(goal.relation) is not None
-    )
+    return tuple(_nest(rule, spot, program, pivots) for rule in program.rules for spot in rule.carriers)
 
 
 def check_size(planned: tuple[Nest, ...]) -> None:
@@ -106,7 +106,8 @@ def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -
     read = Atom(start.relation, tuple(None if p in pivoted else a for p, a in enumerate(start.arguments)))
     binds, checks = order.read(read)
     rest = [goal for i, goal in enumerate(rule.body) if i != spot]
-    return Nest(rule, start.relation, binds, checks, order.steps(rest))
+    steps = order.steps(rest)
+    return Nest(rule, order.kinds, start.relation, binds, checks, steps)
 
 
 class _Order:
@@ -119,7 +120,7 @@ class _Order:
         self.program = program
         self.once = once
         self.known: set[str] = set()
-        self.fresh = 0
+        self.kinds = dict(rule.kinds)
 
     def read(self, atom: Atom) -> tuple[tuple[tuple[int, str], ...], tuple[Check, ...]]:
         """The columns of an atom that give new variables, and what the others must equal."""
@@ -140,11 +141,8 @@ class _Order:
 
     def _extra(self, atom: Atom, position: int) -> str:
         """A variable for a column that is compared with what is known already."""
-        name = f"@{self.spot}.{self.fresh}"  # the nests of a rule share its kinds
-        self.fresh += 1
-        kinds = self.rule.kinds
-        assert isinstance(kinds, dict)
-        kinds[name] = self.program.kinds(atom.relation)[position]
+        name = f"@{len(self.kinds)}"
+        self.kinds[name] = self.program.kinds(atom.relation)[position]
         self.known.add(name)
         return name
 

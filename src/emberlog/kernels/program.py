@@ -110,7 +110,9 @@ Goal: TypeAlias = Atom | Missing | Check | Let
 class KernelRule:
     """`head(arguments) <- body`; for an aggregated column the argument is the value that goes in.
 
-    `contributor` is the key of `sum<(K,V)>`. `kinds` has every variable.
+    `contributor` is the key of `sum<(K,V)>`. `kinds` has every variable. `carriers` are the goals that carry a change,
+    one for each way to see the rule from one, and `moved` the variables whose value may change while the bindings of
+    the others stay (`rules.changes`).
     """
 
     id: int
@@ -119,6 +121,8 @@ class KernelRule:
     body: tuple[Goal, ...]
     kinds: Mapping[str, Kind] = field(compare=False, repr=False)
     contributor: Term | None = None
+    carriers: tuple[int, ...] = ()
+    moved: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from itertools import count
 
 from emberlog.analysis.functions import MISSING, UNLESS, fallible
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
+from emberlog.analysis.terms import gives, needs
 from emberlog.plan.logical import (
     Antijoin,
     Condition,
@@ -31,8 +32,9 @@ from emberlog.plan.logical import (
     columns,
     keep,
 )
-from emberlog.plan.missing import spelled_out, unsure
+from emberlog.plan.missing import unsure
 from emberlog.plan.names import position
+from emberlog.rules.spelling import spelled_out
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import Type
 
@@ -64,7 +66,7 @@ class Bodies:
         """
         body = spelled_out(rule.body, rule.types)
         atoms = [literal for literal in body if isinstance(literal, Match) and literal.predicate in inside]
-        computed = {name for literal in body for name in _values(literal)}
+        computed = {name for literal in body for name in gives(literal)}
         plan = self._literals(Unit(), _bound_literals(literal for literal in body if literal not in atoms), rule, {})
         for atom in atoms:
             named = dict.fromkeys(name for term in atom.arguments for name in variables(term))
@@ -76,10 +78,10 @@ class Bodies:
 
     def _literals(self, plan: Plan, body: Iterable[Literal], rule: CoreRule, versions: Mapping[int, Version]) -> Plan:
         waiting = dict(enumerate(spelled_out(body, rule.types)))
-        pending = Counter(name for literal in waiting.values() for name in _values(literal))
+        pending = Counter(name for literal in waiting.values() for name in gives(literal))
         while waiting:
             index = _next(waiting, columns(plan), unsure(plan), pending)
-            pending.subtract(_values(waiting[index]))
+            pending.subtract(gives(waiting[index]))
             plan = self._literal(plan, waiting.pop(index), rule, versions.get(index, "all"))
         return plan
 
@@ -209,7 +211,7 @@ def guarded(plan: Plan, rule: CoreRule, told: tuple[str, ...] = ()) -> Plan:
     lacking = _lacking(plan, columns(plan))
     if not lacking:
         return plan
-    origins = {name: _origins(literal) for literal in spelled_out(rule.body, rule.types) for name in _values(literal)}
+    origins = {name: _origins(literal) for literal in spelled_out(rule.body, rule.types) for name in gives(literal)}
     shown = [*told, *(origin for name in lacking for origin in origins.get(name, ()))]
     known = tuple(name for name in dict.fromkeys(shown) if name in columns(plan) and name not in lacking)
     return Guard(plan, lacking, known, rule.id)
@@ -247,12 +249,12 @@ def variables(node: Term | Condition) -> Iterable[str]:
 def _bound_literals(body: Iterable[Literal]) -> list[Literal]:
     """The literals of a body without those that mention a variable which no other literal gives a value to."""
     waiting, kept, bound = list(body), list[Literal](), dict[str, None]()
-    while ready := [literal for literal in waiting if _is_bound(literal, bound)]:
+    while ready := [literal for literal in waiting if needs(literal) <= bound.keys()]:
         waiting = [literal for literal in waiting if literal not in ready]
         kept += ready
         for literal in ready:
             terms = literal.arguments if isinstance(literal, Match) else ()
-            bound |= dict.fromkeys([*_values(literal), *(name for term in terms for name in variables(term))])
+            bound |= dict.fromkeys([*gives(literal), *(name for term in terms for name in variables(term))])
     return kept
 
 
@@ -263,7 +265,7 @@ def _next(
     order that binds, so mostly the first literals are looked at, not all."""
     best, rank = -1, 4
     for index, literal in waiting.items():
-        if _is_bound(literal, bound) and (own := _rank(literal, lacking, pending)) < rank:
+        if all(name in bound for name in needs(literal)) and (own := _rank(literal, lacking, pending)) < rank:
             best, rank = index, own
             if rank == 0:
                 break
@@ -289,17 +291,6 @@ def _rank(literal: Literal, lacking: Collection[str], pending: Counter[str]) -> 
             return 0
 
 
-def _values(literal: Literal) -> tuple[str, ...]:
-    """The variables that a literal, which is no atom, gives values to."""
-    match literal:
-        case Bind(variable) | Spread(variable):
-            return (variable,)
-        case Gather():
-            return (literal.variable, *literal.witnesses)
-        case _:
-            return ()
-
-
 def _origins(literal: Literal) -> tuple[str, ...]:
     """The variables that the values which a literal gives are computed from."""
     match literal:
@@ -311,24 +302,6 @@ def _origins(literal: Literal) -> tuple[str, ...]:
             return literal.injected
         case _:
             return ()
-
-
-def _is_bound(literal: Literal, bound: Collection[str]) -> bool:
-    """Can this literal be evaluated when only these variables are bound?"""
-    match literal:
-        case Match(_, arguments):
-            terms: list[Term] = [argument for argument in arguments if not isinstance(argument, Variable)]
-        case Absent(_, arguments):
-            terms = list(arguments)
-        case Filter(condition):
-            return all(name in bound for name in variables(condition))
-        case Bind(_, term):
-            terms = [term]
-        case Spread(_, start, stop, step):
-            terms = [start, stop, step]
-        case Gather():
-            return all(name in bound for name in literal.injected)
-    return all(name in bound for term in terms for name in variables(term))
 
 
 def _zero(type: Type) -> Constant:

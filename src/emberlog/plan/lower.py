@@ -13,7 +13,7 @@ from typing import Literal
 from emberlog.analysis.functions import DIGITS
 from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Match, Signature
 from emberlog.plan.bodies import Bodies, contributed_rows
-from emberlog.plan.deltas import contribution, delta_bodies
+from emberlog.plan.deltas import contribution, delta_body
 from emberlog.plan.logical import (
     Distinct,
     Fold,
@@ -32,6 +32,7 @@ from emberlog.plan.logical import (
     too_large,
 )
 from emberlog.plan.names import given_part, position, positions, state_part
+from emberlog.rules.changes import delta_rules
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
 
@@ -136,19 +137,19 @@ class _ComponentPlanner:
             state,
             exit=self._whole(signature, exits, given),
             steps=tuple(
-                contributed_rows(rule, body)
+                contributed_rows(rule, delta_body(delta, self.bodies))
                 for rule in recursive
-                for body in delta_bodies(rule, self.bodies, self.inside)
+                for delta in delta_rules(rule, self.inside, self.signatures)
             ),
         )
 
     def _changes(self, rules: list[CoreRule]) -> tuple[Plan, ...]:
         """What the recursive rules contribute when they read changes of sums in place of the sums."""
         return tuple(
-            contributed_rows(rule, body)
+            contributed_rows(rule, delta_body(delta, self.bodies))
             for rule in rules
             if self._is_recursive(rule)
-            for body in delta_bodies(rule, self.bodies, self.inside)
+            for delta in delta_rules(rule, self.inside, self.signatures)
         )
 
     def _whole(self, signature: Signature, rules: list[CoreRule], given: list[Plan]) -> Plan | None:

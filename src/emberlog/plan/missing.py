@@ -7,13 +7,9 @@ missing too. A row that reaches the end of the body with a missing value is an e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import assert_never
 
-from emberlog.analysis.functions import fallible, may_lack
-from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
-from emberlog.analysis.terms import operands, with_operands
+from emberlog.analysis.functions import may_lack
 from emberlog.plan.logical import (
     Antijoin,
     Distinct,
@@ -34,8 +30,6 @@ from emberlog.plan.logical import (
     bottom_up,
     columns,
 )
-from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Variable
-from emberlog.types import Type
 
 
 def unsure(plan: Plan) -> frozenset[str]:
@@ -85,39 +79,3 @@ def _fold_may_lack(fold: Fold, child: Plan) -> bool:
     type = columns(child)[fold.argument]
     overflows = fold.function == "sum" and (type.is_integer or type.kind == "decimal")
     return overflows or fold.argument in unsure(child)
-
-
-def spelled_out(body: Iterable[Literal], types: Mapping[str, Type]) -> tuple[Literal, ...]:
-    """The body with every term that may have no value as a variable of its own, so that its value is a column.
-
-    `10 / X > 3` becomes `N > 3, N = 10 / X`. Literals keep their places; the new ones stand behind all others.
-    """
-    bindings: list[Literal] = []
-
-    def bound(index: int, terms: Iterable[Term]) -> Iterator[Term]:
-        for spot, term in enumerate(terms):
-            if fallible(term, types):
-                name = f"?{index}.{spot}"
-                bindings.append(Bind(name, term))
-                yield Variable(name)
-            else:
-                yield term
-
-    spelled: list[Literal] = []
-    for index, literal in enumerate(body):
-        match literal:
-            case Match(_, arguments) | Absent(_, arguments):
-                spelled.append(replace(literal, arguments=tuple(bound(index, arguments))))
-            case Filter(Test(call)) if fallible(call, types):
-                (truth,) = bound(index, (call,))
-                spelled.append(Filter(Comparison("=", truth, Constant(True))))
-            case Filter(condition):
-                spelled.append(Filter(with_operands(condition, bound(index, operands(condition)))))
-            case Spread(_, start, stop, step):
-                start, stop, step = bound(index, (start, stop, step))
-                spelled.append(replace(literal, start=start, stop=stop, step=step))
-            case Bind() | Gather():
-                spelled.append(literal)
-            case _:
-                assert_never(literal)
-    return (*spelled, *bindings)

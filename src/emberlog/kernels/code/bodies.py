@@ -28,10 +28,10 @@ class Bodies(Tables):
         step, rest = steps[0], steps[1:]
         match step:
             case Check():
-                with self.out.block(f"if {self.condition(step, env, nest.rule.kinds)}:"):
+                with self.out.block(f"if {self.condition(step, env, nest.kinds)}:"):
                     self.run(rest, nest, env, done)
             case Let(variable, term):
-                value = self.term(term, env, nest.rule.kinds, nest.rule.kinds[variable])
+                value = self.term(term, env, nest.kinds, nest.kinds[variable])
                 name = self.out.fresh("v")
                 self.out.line(f"{name} = {value}")
                 self.run(rest, nest, {**env, variable: name}, done)
@@ -103,7 +103,7 @@ class Bodies(Tables):
         name, static = self.index(probe), self.program.static(probe.relation)
         low, high = self.out.fresh("a"), self.out.fresh("b")
         values = [
-            self.term(t, env, nest.rule.kinds, static.kinds[p]) for p, t in zip(probe.bound, probe.terms, strict=False)
+            self.term(t, env, nest.kinds, static.kinds[p]) for p, t in zip(probe.bound, probe.terms, strict=False)
         ]
         if not values:
             self.out.line(f"{low}, {high} = np.uint64(0), {self.use(f'{name}_m', 'uint64', 0)}")
@@ -133,9 +133,7 @@ class Bodies(Tables):
     ) -> None:
         layout = self.layouts[walk.relation]
         t, table = self.tables[walk.relation], layout.table
-        known = {
-            p: self.term(x, env, nest.rule.kinds, table.kinds[p]) for p, x in zip(walk.bound, walk.terms, strict=True)
-        }
+        known = {p: self.term(x, env, nest.kinds, table.kinds[p]) for p, x in zip(walk.bound, walk.terms, strict=True)}
         for spot, position in enumerate(self.pivots.get(walk.relation, ())):
             known.setdefault(position, f"p{spot}")
         if all(key in known for key in layout.keys):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from emberlog.kernels.domains import goal_variables, variables_of
-from emberlog.kernels.linear import is_multiple, moving_variables
+from emberlog.kernels.linear import is_multiple
 from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
 from emberlog.kernels.program import Check, KernelProgram, Let
 
@@ -31,12 +31,12 @@ def change_of(nest: Nest, program: KernelProgram) -> Change:
     return "multiple" if is_multiple(nest.rule, program) else "difference"
 
 
-def moving_of(nest: Nest, program: KernelProgram) -> set[str]:
+def moving_of(nest: Nest, program: KernelProgram) -> frozenset[str]:
     """The variables of a nest whose values change while the fact that they come from stays."""
     table = program.table(nest.table)
     assert table is not None
     start = {name for position, name in nest.binds if position == table.value}
-    return moving_variables(nest.rule, program) | start
+    return nest.rule.moved | start
 
 
 def read_by(step: Step) -> set[str]:

@@ -112,7 +112,7 @@ class Facts(Bodies):
             value = layout.table.value
             assert value is not None
             kind = layout.table.kinds[value]
-            keys = [self.term(rule.arguments[key], inner, rule.kinds, layout.table.kinds[key]) for key in layout.keys]
+            keys = [self.term(rule.arguments[key], inner, nest.kinds, layout.table.kinds[key]) for key in layout.keys]
             now, then = out.fresh("g"), out.fresh("g")
             total = out.fresh("g")
             zero = "0.0" if kind == "float" else "np.int64(0)"
@@ -136,14 +136,14 @@ class Facts(Bodies):
         depth = out.depth
         for step in steps:
             if isinstance(step, Check):
-                out.line(f"if {self.condition(step, env, rule.kinds)}:")
+                out.line(f"if {self.condition(step, env, nest.kinds)}:")
                 out.depth += 1
             else:
                 name = out.fresh("v")
-                out.line(f"{name} = {self.term(step.term, env, rule.kinds)}")
+                out.line(f"{name} = {self.term(step.term, env, nest.kinds)}")
                 env = {**env, step.variable: name}
         kind = self.layouts[rule.head].table.kinds[value]
-        term = self.term(rule.arguments[value], env, rule.kinds, kind)
+        term = self.term(rule.arguments[value], env, nest.kinds, kind)
         out.line(f"{flag} = True")
         if kind == "float":
             out.line(f"{total} = {total} {'-' if sign else '+'} {term}")

@@ -97,7 +97,7 @@ class Interpreter:
         self.encoder = encoder
         self.statics = {name: [_wide(column) for column in columns] for name, columns in statics.items()}
         self.tables = {table.name: facts(table, encoder.sizes) for table in program.tables}
-        self.plans = [_Plan(nest, program, Terms(nest.rule.kinds, encoder.constant)) for nest in nests(program, {})]
+        self.plans = [_Plan(nest, program, Terms(nest.kinds, encoder.constant)) for nest in nests(program, {})]
         self.budget = budget
         self.watch = watch
         self.bindings = 0
@@ -218,7 +218,7 @@ class Interpreter:
             case Check():
                 return bindings.only(plan.terms.holds(step, bindings.columns, bindings.rows))
             case Let(variable, term):
-                return bindings.having({variable: plan.column(term, bindings, plan.nest.rule.kinds[variable])})
+                return bindings.having({variable: plan.column(term, bindings, plan.nest.kinds[variable])})
             case Probe():
                 return self._probe(plan, step, bindings)
             case Walk():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from emberlog.kernels.rows.program import Composition, RowsProgram, Side
+from emberlog.rules.changes import turns
 
 ByColumn: TypeAlias = Literal["full", "delta", ""]
 """What rules read of a relation from its second to its first column."""
@@ -31,29 +32,35 @@ def closure_of(program: RowsProgram) -> Composition | None:
 
 
 def terms_of(program: RowsProgram, head: str) -> tuple[Term, ...]:
-    """The rules of a relation, once for each recursive side.
-
-    A set that is closed under composition with itself needs the delta on one side only, if facts of a turn are not
-    seen before its end: a way of 2^k to 2^(k+1) steps begins with a shortest way of 2^k steps, which is found in turn
-    k and not before, and the rest of it is known by then.
-    """
-    closure = closure_of(program)
-    if closure is not None and closure.value is None:
+    """The rules of a relation, once for each side that carries a change. The other side is read as it is by then:
+    sets, minima and maxima may meet a pair of facts twice."""
+    closure = one_sided_closure(program)
+    if closure is not None:
         return (Term(closure, 0),)
     recursive = {relation.name for relation in program.recursive}
     return tuple(
-        Term(rule, place)
+        Term(rule, side)
         for rule in program.rules
-        for place, side in enumerate(rule.sides())
-        if rule.head == head and side.relation in recursive
+        if rule.head == head
+        for side, _ in turns([spot for spot, side in enumerate(rule.sides()) if side.relation in recursive])
     )
+
+
+def one_sided_closure(program: RowsProgram) -> Composition | None:
+    """The rule of a set that is closed under composition with itself, which needs the change on its left side only.
+
+    This is no delta rule of `rules.changes`. What licenses it: facts of a turn are not seen before its end, a way of
+    2^k to 2^(k+1) steps begins with a shortest way of 2^k steps, which is found in turn k and not before, and the rest
+    of it is known by then.
+    """
+    closure = closure_of(program)
+    return closure if closure is not None and closure.value is None else None
 
 
 def by_column(program: RowsProgram) -> Mapping[str, ByColumn]:
     """What rules read of each recursive relation from its second to its first column: "full", "delta" or nothing."""
     needs: dict[str, ByColumn] = {relation.name: "" for relation in program.recursive}
-    closure = closure_of(program)
-    if closure is not None and closure.value is None:
+    if one_sided_closure(program) is not None:
         return needs
 
     def need(side: Side, what: ByColumn) -> None:
