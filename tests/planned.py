@@ -6,7 +6,7 @@ from emberlog.analysis.check import check
 from emberlog.analysis.program import CheckedProgram
 from emberlog.asked import goals_as_rules, wanted_relations
 from emberlog.plan.compiler import plan_program
-from emberlog.plan.logical import ProgramPlan
+from emberlog.plan.strata import ProgramPlan
 from emberlog.source import Source
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse

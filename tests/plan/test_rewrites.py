@@ -18,9 +18,9 @@ from emberlog.data.sources import ArrowSource, Source
 from emberlog.diagnostics import DataError
 from emberlog.executors.base import Options
 from emberlog.executors.local import LocalExecutor
-from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.lower import lower
 from emberlog.plan.rewrite import RULES
+from emberlog.plan.strata import ProgramPlan
 from emberlog.source import Source as Text
 from emberlog.stats import Limits, Silent
 from emberlog.syntax.parser import parse

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from emberlog.plan.logical import Guard, ProgramPlan, Version, plans
+from emberlog.plan.logical import Guard, Version
+from emberlog.plan.strata import ProgramPlan, plans
 from emberlog.sql.compile import compile_plan
 from emberlog.sql.dialect import Dialect, DuckDB, Spark
 from planned import planned

@@ -22,8 +22,9 @@ from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
 from emberlog.memory import COPIES, NOISE, Budget
 from emberlog.plan.entries import entering_parts, read_beside, why_empty
-from emberlog.plan.logical import Group, Plan, ProgramPlan, Scan, Select, Stratum, plans, scans, walk
+from emberlog.plan.logical import Group, Plan, Scan, Select, scans, walk
 from emberlog.plan.names import given_part, positions
+from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.progress import announce_end
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Progress, StratumStats

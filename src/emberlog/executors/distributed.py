@@ -36,8 +36,9 @@ from emberlog.kernels.linear import is_linear
 from emberlog.kernels.pivots import Pivots, divided, pivots
 from emberlog.kernels.program import Copies, Domain, Id, KernelProgram, Kind
 from emberlog.memory import Budget
-from emberlog.plan.logical import Plan, RelationPlan, Stratum
+from emberlog.plan.logical import Plan
 from emberlog.plan.partials import Decision, Partial, Split
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Meter, StratumStats

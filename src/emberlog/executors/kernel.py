@@ -10,20 +10,9 @@ from emberlog.data.arrow import arrow_type
 from emberlog.diagnostics import UsageError
 from emberlog.executors.direct import direct_rows
 from emberlog.kernels.program import Copies, End, Id, KernelProgram
-from emberlog.plan.logical import (
-    Distinct,
-    Fold,
-    Group,
-    Plan,
-    Project,
-    RelationPlan,
-    Scan,
-    Stratum,
-    Union,
-    columns,
-    keep,
-)
+from emberlog.plan.logical import Distinct, Fold, Group, Plan, Project, Scan, Union, columns, keep
 from emberlog.plan.origins import Heavy
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import MOST_ROUNDS, Meter, StratumStats
 from emberlog.syntax.nodes import Constant, Until, Variable

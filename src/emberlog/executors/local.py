@@ -29,9 +29,10 @@ from emberlog.executors.session import active_session, is_on_this_machine
 from emberlog.kernels.lower import lower
 from emberlog.kernels.program import INTERPRETED, Ineligible, KernelProgram
 from emberlog.memory import Budget
-from emberlog.plan.logical import ProgramPlan, RelationPlan, Stratum, plans, scans
+from emberlog.plan.logical import scans
 from emberlog.plan.origins import Heavy, Pieces
 from emberlog.plan.partials import Partial
+from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum, plans
 from emberlog.sql.duck import DuckEngine, Stream
 from emberlog.sql.evaluate import COMPUTED_ONCE, SqlEvaluator
 from emberlog.sql.statement import Statement

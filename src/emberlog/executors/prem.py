@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from emberlog.analysis.program import CheckedProgram, Component, Signature
 from emberlog.diagnostics import DataError
-from emberlog.plan.logical import Scan, Stratum
+from emberlog.plan.logical import Scan
 from emberlog.plan.names import given_part, positions
+from emberlog.plan.strata import Stratum
 from emberlog.stats import StratumStats
 from emberlog.types import Value
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from emberlog.kernels.partials import ROWS, Asked
-from emberlog.plan.logical import Plan, ProgramPlan, Stratum
+from emberlog.plan.logical import Plan
 from emberlog.plan.partials import Decision, Partial, Split, decide, substituted
+from emberlog.plan.strata import ProgramPlan, Stratum
 from emberlog.sql.statement import DUCKDB_PRELUDE
 
 

@@ -37,9 +37,10 @@ from emberlog.executors.local import MOST_TO_LOOK_AT, LocalExecutor, duplicates
 from emberlog.executors.schemas import frame_of_source
 from emberlog.executors.session import heap_of, is_on_this_machine, join_settings
 from emberlog.memory import Budget
-from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import scans
 from emberlog.plan.names import given_name, stateless
 from emberlog.plan.partials import Decision, Partial
+from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.sessions import beside_interrupts
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame

@@ -12,10 +12,11 @@ from typing import Literal
 
 from emberlog.explain.canvas import folded, text_width
 from emberlog.explain.strata import StratumReport
-from emberlog.plan.logical import Plan, RelationPlan, Scan, Stratum, children, columns
+from emberlog.plan.logical import Plan, Scan, children, columns
 from emberlog.plan.names import position
 from emberlog.plan.physical import Exchange, Physical, clustered, inputs, physical
 from emberlog.plan.show import label, parts, show_signature, show_stratum
+from emberlog.plan.strata import RelationPlan, Stratum
 
 LINE, PAD = 16.0, 8.0  # height of a line of text; space around the text of a box
 DOWN, NEAR, ASIDE = 34.0, 20.0, 14.0  # space below a box with and without words on its lines, and between trees

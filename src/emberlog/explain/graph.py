@@ -22,8 +22,8 @@ from emberlog.analysis.program import (
     Spread,
     Verdict,
 )
-from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.names import stateless
+from emberlog.plan.strata import ProgramPlan
 from emberlog.rules.text import rule_text
 from emberlog.syntax.printer import show
 

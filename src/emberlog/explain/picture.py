@@ -13,7 +13,7 @@ from itertools import pairwise
 from emberlog.explain.boxes import Link, Placed, place, stratum_tree, tree_height, tree_width
 from emberlog.explain.canvas import Canvas, Point, text_width
 from emberlog.explain.strata import StratumReport, producers
-from emberlog.plan.logical import ProgramPlan
+from emberlog.plan.strata import ProgramPlan
 
 LINES, BACK, MOVES = "#7b8794", "#7c3aed", "#c2570c"
 FILLS = {

@@ -12,9 +12,9 @@ from emberlog.explain.graph import and_or_tree, recursion
 from emberlog.explain.page import fragment, page
 from emberlog.explain.picture import draw
 from emberlog.explain.strata import StratumReport, notes, report_strata
-from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.physical import show_physical
 from emberlog.plan.show import show_stratum
+from emberlog.plan.strata import ProgramPlan
 from emberlog.syntax import nodes
 from emberlog.syntax.printer import show
 

@@ -9,9 +9,10 @@ from typing import assert_never
 from emberlog.analysis.program import CheckedProgram
 from emberlog.kernels.describe import describe, kept
 from emberlog.plan.entries import no_entry
-from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import scans
 from emberlog.plan.names import given_part, stateless
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
+from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.stats import MOST_ROUNDS, default_rounds
 from emberlog.syntax.printer import show
 

@@ -7,8 +7,9 @@ from emberlog.kernels.lower import lower
 from emberlog.kernels.pivots import pivots
 from emberlog.kernels.program import INTERPRETED, Ineligible, KernelProgram
 from emberlog.kernels.rows.program import Composition, Side
-from emberlog.plan.logical import ProgramPlan, Stratum, plans, scans
+from emberlog.plan.logical import scans
 from emberlog.plan.partials import Split, decide
+from emberlog.plan.strata import ProgramPlan, Stratum, plans
 
 
 def describe(stratum: Stratum, plan: ProgramPlan, asked: frozenset[str]) -> str:

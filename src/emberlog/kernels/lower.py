@@ -29,7 +29,7 @@ from emberlog.kernels.program import (
     Static,
     Table,
 )
-from emberlog.plan.logical import ProgramPlan, Stratum
+from emberlog.plan.strata import ProgramPlan, Stratum
 from emberlog.rules.changes import computed_from, delta_rules
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import Type

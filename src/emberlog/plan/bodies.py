@@ -9,7 +9,7 @@ from itertools import count
 
 from emberlog.analysis.functions import MISSING, UNLESS, fallible
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
-from emberlog.analysis.terms import gives, needs
+from emberlog.analysis.terms import gives, names, needs
 from emberlog.plan.logical import (
     Antijoin,
     Condition,
@@ -67,6 +67,8 @@ class Bodies:
         body = spelled_out(rule.body, rule.types)
         atoms = [literal for literal in body if isinstance(literal, Match) and literal.predicate in inside]
         computed = {name for literal in body for name in gives(literal)}
+        if any(computed.isdisjoint(names(atom.arguments)) for atom in atoms):
+            return None
         plan = self._literals(Unit(), _bound_literals(literal for literal in body if literal not in atoms), rule, {})
         for atom in atoms:
             named = dict.fromkeys(name for term in atom.arguments for name in variables(term))

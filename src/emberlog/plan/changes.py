@@ -13,21 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from emberlog.plan.logical import (
-    Antijoin,
-    Fold,
-    Group,
-    Plan,
-    Project,
-    RelationPlan,
-    Scan,
-    Select,
-    Union,
-    columns,
-    keep,
-    rebuild,
-)
+from emberlog.plan.logical import Antijoin, Fold, Group, Plan, Project, Scan, Select, Union, columns, keep, rebuild
 from emberlog.plan.names import position, positions
+from emberlog.plan.strata import RelationPlan
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Until, Variable
 from emberlog.types import FLOAT
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from emberlog.analysis.program import CheckedProgram
-from emberlog.plan.logical import ProgramPlan
 from emberlog.plan.lower import lower
 from emberlog.plan.rewrite import RULES
+from emberlog.plan.strata import ProgramPlan
 
 
 def plan_program(program: CheckedProgram, wanted: Iterable[str] | None = None) -> ProgramPlan:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.plan.bodies import Bodies, contributed_rows
-from emberlog.plan.logical import Contribution, Plan, Version, columns
+from emberlog.plan.logical import Plan, Version, columns
+from emberlog.plan.strata import Contribution
 from emberlog.rules.changes import DeltaRule, State, delta_rules
 
 VERSIONS: Mapping[State, Version] = {"old": "stable", "new": "all"}

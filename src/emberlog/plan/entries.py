@@ -15,18 +15,16 @@ from emberlog.plan.logical import (
     Join,
     Lookup,
     Plan,
-    ProgramPlan,
     Project,
     Scan,
     Select,
-    Stratum,
     Top,
     Union,
     Unit,
-    plans,
     scans,
 )
 from emberlog.plan.names import given_name, given_part, stateless
+from emberlog.plan.strata import ProgramPlan, Stratum, plans
 
 
 def no_entry(plan: ProgramPlan, empty: Iterable[str]) -> Mapping[tuple[str, ...], str]:

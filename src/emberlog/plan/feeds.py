@@ -24,10 +24,8 @@ from emberlog.plan.logical import (
     Lookup,
     Plan,
     Project,
-    RelationPlan,
     Scan,
     Select,
-    Stratum,
     Top,
     Union,
     Unit,
@@ -37,6 +35,7 @@ from emberlog.plan.logical import (
     map_children,
 )
 from emberlog.plan.names import position
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.syntax.nodes import Constant, Term, Variable
 
 Keys = Mapping[str, tuple[int, ...]]  # the positions of each relation that tell its groups apart

@@ -20,11 +20,8 @@ from emberlog.plan.logical import (
     Group,
     Guard,
     Plan,
-    ProgramPlan,
     Project,
-    RelationPlan,
     Scan,
-    Stratum,
     Top,
     Union,
     columns,
@@ -32,6 +29,7 @@ from emberlog.plan.logical import (
     too_large,
 )
 from emberlog.plan.names import given_part, position, positions, state_part
+from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum
 from emberlog.rules.changes import delta_rules
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 

@@ -22,21 +22,18 @@ from emberlog.plan.logical import (
     Group,
     Guard,
     Plan,
-    ProgramPlan,
     Project,
     Scan,
     Select,
-    Stratum,
     Top,
     children,
     columns,
-    map_plans,
-    plans,
     rebuild,
     replace_parts,
     scans,
     walk,
 )
+from emberlog.plan.strata import ProgramPlan, Stratum, map_plans, plans
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Variable
 from emberlog.types import Type
 

@@ -15,17 +15,13 @@ from emberlog.analysis.program import CoreRule, Signature
 from emberlog.plan.changes import change_plans
 from emberlog.plan.logical import (
     Antijoin,
-    Contribution,
     Distinct,
     Fold,
     Group,
     Join,
     Plan,
-    ProgramPlan,
     Project,
-    RelationPlan,
     Scan,
-    Stratum,
     Union,
     Version,
     columns,
@@ -34,6 +30,7 @@ from emberlog.plan.logical import (
 from emberlog.plan.lower import brings_counts, by_contributor, totals
 from emberlog.plan.names import position, positions
 from emberlog.plan.physical import Operator, Physical, exchanges, hashed, physical
+from emberlog.plan.strata import Contribution, ProgramPlan, RelationPlan, Stratum
 from emberlog.syntax.nodes import Call, Comparison, Term, Until, Variable
 
 OLD = "#old"  # the value that a group had

@@ -22,18 +22,16 @@ from emberlog.plan.logical import (
     Join,
     Lookup,
     Plan,
-    ProgramPlan,
     Project,
-    RelationPlan,
     Scan,
     Select,
-    Stratum,
     Top,
     Union,
     Unit,
     children,
     columns,
 )
+from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum
 from emberlog.syntax.nodes import Term, Variable
 from emberlog.syntax.printer import show as show_term
 

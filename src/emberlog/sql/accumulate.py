@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from emberlog.plan.changes import change_plans, changes_table, start_table
-from emberlog.plan.logical import RelationPlan, Stratum
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.iterate import one_row, reached, run_naive, told
 from emberlog.stats import StratumStats, default_rounds
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError
 from emberlog.plan.feeds import Feed, Keys, feeds, keys_of
-from emberlog.plan.logical import Distinct, Plan, Stratum, keep
+from emberlog.plan.logical import Distinct, Plan, keep
 from emberlog.plan.names import position, stateless
+from emberlog.plan.strata import Stratum
 from emberlog.sql.fixpoint import split_all
 from emberlog.stats import PERHAPS, Limits, Meter, RoundLimit, Silent, StratumStats
 

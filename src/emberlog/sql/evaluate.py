@@ -23,12 +23,10 @@ from emberlog.plan.logical import (
     Plan,
     Project,
     Scan,
-    Stratum,
     Version,
     bottom_up,
     children,
     columns,
-    plans,
     rebuild,
     scans,
     walk,
@@ -36,6 +34,7 @@ from emberlog.plan.logical import (
 from emberlog.plan.names import positions
 from emberlog.plan.origins import Heavy, large_first, pieces
 from emberlog.plan.rename import rename
+from emberlog.plan.strata import Stratum, plans
 from emberlog.sql.complaints import TooLarge, no_value
 from emberlog.sql.engine import SqlEngine
 from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, Statement

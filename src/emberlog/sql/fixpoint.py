@@ -12,24 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from emberlog.plan.logical import (
-    Antijoin,
-    Contribution,
-    Distinct,
-    Fold,
-    Group,
-    Join,
-    Plan,
-    RelationPlan,
-    Scan,
-    Stratum,
-    Union,
-    columns,
-    keep,
-    rebuild,
-)
+from emberlog.plan.logical import Antijoin, Distinct, Fold, Group, Join, Plan, Scan, Union, columns, keep, rebuild
 from emberlog.plan.lower import brings_counts, by_contributor, totals, union
 from emberlog.plan.names import position, positions
+from emberlog.plan.strata import Contribution, RelationPlan, Stratum
 from emberlog.sql.changes import unchanged
 from emberlog.stats import MOST_ROUNDS, StratumStats, default_rounds
 from emberlog.syntax.nodes import Comparison, Variable

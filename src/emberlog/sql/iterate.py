@@ -9,22 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from emberlog.plan.logical import (
-    Antijoin,
-    Extend,
-    Fold,
-    Group,
-    Lookup,
-    Plan,
-    Project,
-    RelationPlan,
-    Scan,
-    Stratum,
-    Union,
-    Unit,
-    columns,
-)
+from emberlog.plan.logical import Antijoin, Extend, Fold, Group, Lookup, Plan, Project, Scan, Union, Unit, columns
 from emberlog.plan.names import position, positions, stateless
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.changes import unchanged
 from emberlog.stats import StratumStats, default_rounds
 from emberlog.syntax.nodes import Call, Constant, Term, Until, Variable

@@ -13,13 +13,12 @@ from emberlog.plan.logical import (
     Join,
     Lookup,
     Plan,
-    ProgramPlan,
     Project,
     Scan,
     Select,
     columns,
-    map_plans,
 )
+from emberlog.plan.strata import ProgramPlan, map_plans
 from emberlog.syntax.nodes import Variable
 
 

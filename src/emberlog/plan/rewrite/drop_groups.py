@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from emberlog.analysis.program import Signature
-from emberlog.plan.logical import Group, Guard, Plan, ProgramPlan, Project, Scan, columns, rebuild
+from emberlog.plan.logical import Group, Guard, Plan, Project, Scan, columns, rebuild
+from emberlog.plan.strata import ProgramPlan
 from emberlog.syntax.nodes import Variable
 
 

@@ -10,21 +10,8 @@ from dataclasses import replace
 
 from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
-from emberlog.plan.logical import (
-    Distinct,
-    Extend,
-    Group,
-    Guard,
-    Join,
-    Plan,
-    ProgramPlan,
-    Project,
-    RelationPlan,
-    Select,
-    Union,
-    columns,
-    keep,
-)
+from emberlog.plan.logical import Distinct, Extend, Group, Guard, Join, Plan, Project, Select, Union, columns, keep
+from emberlog.plan.strata import ProgramPlan, RelationPlan
 
 
 def project_early(program: ProgramPlan) -> ProgramPlan:

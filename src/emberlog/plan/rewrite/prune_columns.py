@@ -17,7 +17,6 @@ from emberlog.plan.logical import (
     Join,
     Lookup,
     Plan,
-    ProgramPlan,
     Project,
     Scan,
     Select,
@@ -27,6 +26,7 @@ from emberlog.plan.logical import (
     columns,
     keep,
 )
+from emberlog.plan.strata import ProgramPlan
 
 
 def prune_columns(program: ProgramPlan) -> ProgramPlan:

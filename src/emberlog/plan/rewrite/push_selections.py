@@ -6,19 +6,8 @@ from dataclasses import replace
 
 from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
-from emberlog.plan.logical import (
-    Antijoin,
-    Condition,
-    Expand,
-    Extend,
-    Join,
-    Lookup,
-    Plan,
-    ProgramPlan,
-    Select,
-    columns,
-    rebuild,
-)
+from emberlog.plan.logical import Antijoin, Condition, Expand, Extend, Join, Lookup, Plan, Select, columns, rebuild
+from emberlog.plan.strata import ProgramPlan
 
 
 def push_selections(program: ProgramPlan) -> ProgramPlan:

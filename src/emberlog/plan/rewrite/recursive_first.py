@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from emberlog.deep import Deep, run_deep
-from emberlog.plan.logical import Join, Plan, ProgramPlan, Scan, children, columns, with_children
+from emberlog.plan.logical import Join, Plan, Scan, children, columns, with_children
+from emberlog.plan.strata import ProgramPlan
 
 
 def recursive_first(program: ProgramPlan) -> ProgramPlan:

@@ -18,23 +18,19 @@ from emberlog.plan.logical import (
     Guard,
     Join,
     Plan,
-    ProgramPlan,
     Project,
-    RelationPlan,
     Scan,
-    Stratum,
     Top,
     bottom_up,
     children,
     columns,
     map_children,
-    map_plans,
-    plans,
     replace_parts,
 )
 from emberlog.plan.missing import unsure
 from emberlog.plan.names import auxiliary, positions
 from emberlog.plan.rename import canonical, shape
+from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum, map_plans, plans
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Column
 
