@@ -1,21 +1,26 @@
-"""Equations that define a variable although an atom would bind it, where the value may be missing.
+"""Which equations define a variable, where values may be missing.
 
 In `b(N, Y), a(X), N = 10 / X` the written order lets `b` bind `N`, and the equation is a condition. Written the other
 way round `N` is computed, and for `X = 0` it has no value, so that `b(N, Y)` says nothing. A rule must mean the same
-however it is spelled: an equation whose value may be missing defines its variable if literals without that variable
-bind all that it needs, and stands before the atoms that mention it; an equation that always has a value is a condition
-then.
+however it is spelled:
+
+- Variables that an equation makes equal (`V = N`) are one variable.
+- An equation *defines* its variable if literals without that variable give values to all that it needs; ranges and body
+  aggregates are equations as well. Where definitions go in a circle, those of the circle are conditions.
+- A variable that one definition leaves without a value has none: all of them are computed, and compared where each has
+  a value, before atoms are asked that mention the variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from emberlog.analysis.functions import may_lack, type_of
+from emberlog.analysis.functions import MISSING, UNLESS, may_lack, type_of
+from emberlog.analysis.graphs import strongly_connected
 from emberlog.analysis.program import Bind, CoreRule, Filter, Gather, Literal, Match, Spread
-from emberlog.analysis.terms import all_variables, gives, literal_terms, names, needs
-from emberlog.syntax.nodes import Comparison, Term, Variable
+from emberlog.analysis.terms import all_variables, gives, literal_terms, names, needs, rename, rename_term
+from emberlog.syntax.nodes import Call, Comparison, Term, Variable
 from emberlog.types import Type
 
 Types = Mapping[str, Type]
@@ -24,82 +29,160 @@ Body = tuple[Literal, ...]
 
 def define_first(rule: CoreRule) -> CoreRule:
     """The rule in which every equation that may have no value and can define a variable does."""
-    body = _defined(rule.body, frozenset(), rule.types)
-    return rule if body == rule.body else replace(rule, body=body)
+    types = dict(rule.types)
+    if not _lacking(rule.body, types):
+        return rule
+    merged = _merged(rule.body, frozenset(), types)
+    body = _defined(tuple(_renamed(rule.body, merged)), frozenset(), types)
+    arguments = tuple(rename_term(argument, merged) for argument in rule.arguments)
+    order = tuple((merged.get(name, name), descends) for name, descends in rule.order)
+    return replace(rule, arguments=arguments, body=body, order=order, types=types)
 
 
-def _defined(body: Body, bound: frozenset[str], types: Types) -> Body:
+def _defined(body: Body, bound: frozenset[str], types: dict[str, Type]) -> Body:
     body = tuple(_inside(literal, types) for literal in body)
-    lacking = _lacking(body, types)
-    if not lacking:
-        return body
-    changed = list(body)
-    for index, literal in enumerate(body):
-        for variable, term in _equations(literal):
-            defines = may_lack(term, types, lacking) and not _is_settled(changed, variable, bound, types, lacking)
-            if defines and names((term,)) <= _reached(changed, variable, bound):
-                assert isinstance(literal, Filter)
-                changed[:] = [_compared(other, variable) for other in changed]
-                changed[index] = Bind(variable, term, literal.condition.span)
-                break
-    return body if changed == list(body) else tuple(_ordered(changed, bound))
+    definitions = _without_deadlocks(body, bound, _definitions(body, bound))
+    lacking = _missing_variables(body, definitions, types)
+    definitions = {name: found for name, found in definitions.items() if name in lacking}
+    return tuple(_ordered(_spelled(body, definitions, types), bound, lacking, types))
 
 
-def _is_settled(
-    body: Iterable[Literal], variable: str, bound: Collection[str], types: Types, lacking: Collection[str]
-) -> bool:
-    """True if the variable has a value from outside, from a range or aggregate, or one that may be missing."""
-    for literal in body:
-        match literal:
-            case Bind(name, term) if name == variable:
-                return may_lack(term, types, lacking)
-            case _ if variable in gives(literal):
-                return True
-    return variable in bound
-
-
-def _compared(literal: Literal, variable: str) -> Literal:
-    """The literal, as a condition if it gives the variable its value."""
-    match literal:
-        case Bind(name, term) if name == variable:
-            return Filter(Comparison("=", Variable(variable, span=literal.span), term, span=literal.span))
-        case _:
-            return literal
-
-
-def _inside(literal: Literal, types: Types) -> Literal:
+def _inside(literal: Literal, types: dict[str, Type]) -> Literal:
     if not isinstance(literal, Gather):
         return literal
-    bodies = tuple(_defined(body, frozenset(literal.injected), types) for body in literal.bodies)
-    return replace(literal, bodies=bodies)
+    bound = frozenset(literal.injected)
+    bodies: list[Body] = []
+    target = literal.target
+    for body in literal.bodies:
+        merged = {} if len(literal.bodies) > 1 else _merged(body, bound | {*literal.witnesses}, types)
+        target = target if target is None else rename_term(target, merged)
+        bodies.append(_defined(tuple(_renamed(body, merged)), bound, types))
+    return replace(literal, bodies=tuple(bodies), target=target)
 
 
-def _lacking(body: Body, types: Types) -> set[str]:
-    """The variables whose value may be missing, were all equations definitions."""
+# --- variables that are equal ----------------------------------------------------------------------------------------
+
+
+def _merged(body: Iterable[Literal], kept: Collection[str], types: Types) -> dict[str, str]:
+    """New names for variables that an equation makes equal to another; those of `kept` keep theirs."""
+    found: dict[str, str] = {}
+
+    def name(old: str) -> str:
+        while old in found:
+            old = found[old]
+        return old
+
+    for literal in body:
+        for variable, term in _equations(literal):
+            if isinstance(term, Variable) and types[variable] == types[term.name]:
+                one, other = name(variable), name(term.name)
+                if one != other and not {one, other} <= {*kept}:
+                    gone, stays = (one, other) if other in kept else (other, one)
+                    found[gone] = stays
+    return {old: name(old) for old in found}
+
+
+def _renamed(body: Iterable[Literal], merged: Mapping[str, str]) -> Iterator[Literal]:
+    """The literals with other names for variables, without equations that say nothing then."""
+    for literal in body:
+        new = rename(literal, merged) if merged else literal
+        match new:
+            case Bind(variable, Variable(name)) if variable == name:
+                continue
+            case Filter(Comparison("=", Variable(one), Variable(other))) if one == other and merged:
+                continue
+            case _:
+                yield new
+
+
+# --- definitions -----------------------------------------------------------------------------------------------------
+
+# For each variable that has some: the literals that define it, by their index in the body.
+Definitions = dict[str, tuple[int, ...]]
+
+
+def _definitions(body: Body, bound: frozenset[str]) -> Definitions:
+    """The definitions of each variable, without those that go in a circle."""
+    candidates: dict[str, list[int]] = {}
+    for index, literal in enumerate(body):
+        for variable, _ in _equations(literal):
+            candidates.setdefault(variable, []).append(index)
+    found: Definitions = {}
+    for variable in candidates.keys() - bound:
+        reached = _reached(body, variable, bound)
+        found[variable] = tuple(i for i in candidates[variable] if _needed(body[i], variable) <= reached)
+    found = {variable: indexes for variable, indexes in found.items() if indexes}
+    graph = {
+        variable: [name for i in indexes for name in _needed(body[i], variable) if name in found]
+        for variable, indexes in found.items()
+    }
+    circle = {name: number for number, part in enumerate(strongly_connected(graph)) for name in part}
+    outside = {
+        variable: tuple(i for i in indexes if circle[variable] not in map(circle.get, _needed(body[i], variable)))
+        for variable, indexes in found.items()
+    }
+    return {variable: indexes for variable, indexes in outside.items() if indexes}
+
+
+def _without_deadlocks(body: Body, bound: frozenset[str], definitions: Definitions) -> Definitions:
+    """The definitions without those that wait for an atom which waits for them."""
+    while stuck := definitions.keys() - _settled(body, bound, definitions):
+        definitions = {variable: found for variable, found in definitions.items() if variable not in stuck}
+    return definitions
+
+
+def _settled(body: Body, bound: Iterable[str], definitions: Definitions) -> set[str]:
+    """The variables that get values where atoms wait for the definitions of variables that they mention."""
+    settled, before = set(bound), -1
+    while len(settled) > before:
+        before = len(settled)
+        for literal in body:
+            if isinstance(literal, Match):
+                mentioned = names(literal.arguments)
+                if needs(literal) | (mentioned & definitions.keys()) <= settled:
+                    settled |= mentioned
+                continue
+            found = {name for name, _ in _equations(literal) if _needed(literal, name) <= settled}
+            if needs(literal) <= settled:
+                found |= set(gives(literal))
+            settled |= found - definitions.keys()
+        for variable, indexes in definitions.items():
+            if all(_needed(body[i], variable) <= settled for i in indexes):
+                settled |= {variable, *(name for i in indexes for name in gives(body[i]))}
+    return settled
+
+
+def _missing_variables(body: Body, definitions: Definitions, types: Types) -> set[str]:
+    """The variables that may have no value, because one of their definitions may have none."""
     found: set[str] = set()
     before = -1
     while len(found) > before:
         before = len(found)
-        for literal in body:
-            found.update(_may_be_missing(literal, types, found))
+        for variable, indexes in definitions.items():
+            if any(_may_be_missing(body[i], variable, types, found) for i in indexes):
+                found.add(variable)
     return found
 
 
-def _may_be_missing(literal: Literal, types: Types, lacking: Collection[str]) -> Iterator[str]:
+def _may_be_missing(literal: Literal, variable: str, types: Types, lacking: Collection[str]) -> bool:
+    """True if a definition of the variable may give it no value."""
     match literal:
-        case Bind(variable, term):
-            if may_lack(term, types, lacking):
-                yield variable
-        case Spread(variable, start, stop, step):
-            if any(may_lack(term, types, lacking) for term in (start, stop, step)):
-                yield variable
-        case Gather(variable, witnesses=witnesses):
-            if _gather_may_lack(literal, types, lacking):
-                yield from (variable, *witnesses)
+        case Spread(_, start, stop, step):
+            return any(may_lack(term, types, lacking) for term in (start, stop, step))
+        case Gather():
+            return _gather_may_lack(literal, types, lacking)
         case _:
-            for variable, term in _equations(literal):
-                if may_lack(term, types, lacking):
-                    yield variable
+            return any(may_lack(term, types, lacking) for name, term in _equations(literal) if name == variable)
+
+
+def _lacking(body: Iterable[Literal], types: Types) -> bool:
+    """True if some term of the body may have no value."""
+    return any(
+        _gather_may_lack(literal, types, ())
+        if isinstance(literal, Gather)
+        else any(may_lack(term, types, ()) for term in literal_terms(literal))
+        for literal in body
+    )
 
 
 def _gather_may_lack(gather: Gather, types: Types, lacking: Collection[str]) -> bool:
@@ -108,28 +191,35 @@ def _gather_may_lack(gather: Gather, types: Types, lacking: Collection[str]) -> 
     if gather.target is not None and may_lack(gather.target, types, lacking):
         return True
     overflows = gather.function == "sum" and gather.target is not None and type_of(gather.target, types).kind != "float"
-    terms = (term for body in gather.bodies for literal in body for term in literal_terms(literal))
-    return (
-        overflows
-        or any(may_lack(term, types, lacking) for term in terms)
-        or any(
-            _gather_may_lack(literal, types, lacking)
-            for body in gather.bodies
-            for literal in body
-            if isinstance(literal, Gather)
-        )
-    )
+    return overflows or any(_lacking(body, types) for body in gather.bodies)
 
 
 def _equations(literal: Literal) -> Iterator[tuple[str, Term]]:
-    """The variables that a condition equates with something else, and what that is."""
+    """The variables that a literal equates with something else, and what that is. Of a range or aggregate it is the
+    variable itself: what it needs says `_needed`."""
     match literal:
         case Filter(Comparison("=", left, right)):
             for side, other in ((left, right), (right, left)):
                 if isinstance(side, Variable) and side.name not in names((other,)):
                     yield side.name, other
+        case Bind(variable, term):
+            if variable not in names((term,)):
+                yield variable, term
+            if isinstance(term, Variable):
+                yield term.name, Variable(variable)
+        case Spread(variable) if variable not in needs(literal):
+            yield variable, literal.start
+        case Gather(variable, injected=injected) if variable not in injected:
+            yield variable, Variable(variable)
         case _:
             return
+
+
+def _needed(literal: Literal, variable: str) -> set[str]:
+    """What an equation of the variable needs values of."""
+    if isinstance(literal, Spread | Gather):
+        return needs(literal)
+    return {name for own, term in _equations(literal) if own == variable for name in names((term,))}
 
 
 def _reached(body: Iterable[Literal], without: str, bound: Iterable[str]) -> set[str]:
@@ -142,24 +232,111 @@ def _reached(body: Iterable[Literal], without: str, bound: Iterable[str]) -> set
             match literal:
                 case Match(_, arguments):
                     found |= names(arguments)
-                case Bind(variable, term):
-                    found |= {variable} if names((term,)) <= found else set()
-                case Spread(variable):
-                    found.add(variable)
                 case Gather(variable, witnesses=witnesses):
                     found |= {variable, *witnesses}
                 case _:
-                    found |= {name for name, term in _equations(literal) if names((term,)) <= found}
+                    found |= {name for name, _ in _equations(literal) if _needed(literal, name) <= found}
     return found
 
 
-def _ordered(body: Iterable[Literal], bound: Iterable[str]) -> Iterator[Literal]:
-    """The literals in their order, but each after what gives values to its variables."""
+# --- the body anew ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Equation:
+    """An equation that defines nothing: a condition, or what gives a variable its value if nothing else does."""
+
+    literal: Bind | Filter
+
+
+def _spelled(body: Body, definitions: Definitions, types: dict[str, Type]) -> list[Literal | _Equation]:
+    """The literals, definitions as such and all other equations as conditions."""
+    defining = {i: variable for variable, indexes in definitions.items() for i in indexes}
+    several = {variable: indexes for variable, indexes in definitions.items() if len(indexes) > 1}
+    made: list[Literal | _Equation] = []
+    for index, literal in enumerate(body):
+        variable = defining.get(index)
+        if variable is None:
+            made.append(_Equation(literal) if isinstance(literal, Bind | Filter) else literal)
+            continue
+        name = _part(variable, index) if variable in several else variable
+        types[name] = types[variable]
+        made.append(_definition(literal, variable, name))
+    for variable, indexes in several.items():
+        made += _together(variable, indexes, body, made)
+    return made
+
+
+def _definition(literal: Literal, variable: str, name: str) -> Literal:
+    match literal:
+        case Spread() | Gather():
+            return replace(literal, variable=name)
+        case _:
+            term = next(term for own, term in _equations(literal) if own == variable)
+            span = literal.span if isinstance(literal, Bind) else literal.condition.span  # type: ignore[union-attr]
+            return Bind(name, term, span)
+
+
+def _part(variable: str, index: int) -> str:
+    """The value that one of several definitions gives a variable."""
+    return f"{variable}/{index}"
+
+
+def _together(
+    variable: str, indexes: tuple[int, ...], body: Body, made: list[Literal | _Equation]
+) -> Iterator[Literal | _Equation]:
+    """The variable from the values of its definitions: none if one has none; else they must be the same.
+
+    A range, and a minimum of nothing, give no row at all. They are not asked where a computed value is missing.
+    """
+    computed = [i for i in indexes if not isinstance(body[i], Spread | Gather)]
+    computed += [i for i in indexes if isinstance(lit := body[i], Gather) and lit.function in ("count", "sum")]
+    signals = [Variable(_part(variable, i)) for i in computed]
+    for i in indexes:
+        literal = made[i]
+        if signals and i not in computed and isinstance(literal, Spread):
+            made[i] = replace(literal, start=Call(UNLESS, (literal.start, Call(MISSING, tuple(signals)))))
+        elif signals and i not in computed and isinstance(literal, Gather):
+            made[i] = replace(literal, injected=(*literal.injected, *(signal.name for signal in signals)))
+    first, *others = [*computed, *(i for i in indexes if i not in computed)]
+    parts = tuple(Variable(_part(variable, i)) for i in others)
+    yield Bind(variable, Call(UNLESS, (Variable(_part(variable, first)), Call(MISSING, parts))))
+    for part in parts:
+        yield Filter(Comparison("=", Variable(_part(variable, first)), part))
+
+
+def _ordered(
+    body: Iterable[Literal | _Equation], bound: Iterable[str], lacking: Collection[str], types: Types
+) -> Iterator[Literal]:
+    """The literals in their order, but each after what gives values to its variables, and those that mention a variable
+    whose value may be missing after its definition."""
     waiting, known = list(body), set(bound)
     while waiting:
-        given = {name for literal in waiting for name in gives(literal)} - known
-        ready = [literal for literal in waiting if needs(literal) <= known]
-        first = next((one for one in ready if gives(one) or given.isdisjoint(names(literal_terms(one)))), ready[0])
-        waiting.remove(first)
-        known |= names(literal_terms(first)) | set(gives(first))
-        yield first
+        turns = ((one, _ready(one, known, lacking, types, last)) for last in (False, True) for one in waiting)
+        taken, literal = next((one, ready) for one, ready in turns if ready is not None)
+        waiting = [one for one in waiting if one is not taken]
+        known |= names(literal_terms(literal)) | set(gives(literal))
+        yield literal
+
+
+def _ready(
+    one: Literal | _Equation, known: set[str], lacking: Collection[str], types: Types, last: bool
+) -> Literal | None:
+    """The literal if its turn can come. At `last` an equation that may have no value gives a variable its value."""
+    if not isinstance(one, _Equation):
+        waits = isinstance(one, Match) and any(n in lacking and n not in known for n in names(one.arguments))
+        return None if waits or not needs(one) <= known else one
+    literal = one.literal
+    if names(literal_terms(literal)) <= known:
+        return _as_condition(literal)
+    for variable, term in _equations(literal):
+        free = variable not in known and variable not in lacking and names((term,)) <= known
+        if free and (last or not may_lack(term, types, lacking)):
+            return literal if isinstance(literal, Bind) and literal.variable == variable else Bind(variable, term)
+    return None
+
+
+def _as_condition(literal: Bind | Filter) -> Filter:
+    if isinstance(literal, Filter):
+        return literal
+    return Filter(Comparison("=", Variable(literal.variable, span=literal.span), literal.term, span=literal.span))

@@ -69,6 +69,8 @@ _BITS = Function(2, 2, Family.INTEGER)
 DEFAULT_STEP = "#step"
 # 1 if one of the arguments has no value, else 0; and the first argument, but no value if the second one is not 0.
 MISSING, UNLESS = "#missing", "#unless"
+# The first of the arguments that has a value.
+FIRST = "#first"
 # A decimal with 38 digits, as many of them behind the point as the second argument, a constant, says.
 DIGITS = "#digits"
 
@@ -91,6 +93,7 @@ FUNCTIONS: Mapping[str, Function] = {
     DEFAULT_STEP: Function(2, 2, Family.NUMERIC),
     MISSING: Function(1, None, Family.ANY, NUMBER),
     UNLESS: Function(2, 2, Family.ANY),
+    FIRST: Function(2, 2, Family.ANY),
     DIGITS: Function(2, 2, Family.ANY),
     **dict.fromkeys(("band", "bor", "bxor", "bshl", "bshr"), _BITS),
     "bnot": Function(1, 1, Family.INTEGER),
@@ -184,6 +187,8 @@ def may_lack(term: Term, types: Mapping[str, Type], unsure: Collection[str]) -> 
         case Call(function, arguments):
             if function == MISSING:
                 return False
+            if function == FIRST:
+                return all(may_lack(argument, types, unsure) for argument in arguments)
             return fallible(term, types) or any(may_lack(argument, types, unsure) for argument in arguments)
         case _:
             return False

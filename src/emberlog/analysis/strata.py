@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from emberlog.analysis.draft import Draft
+from emberlog.analysis.graphs import strongly_connected
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Spread
 from emberlog.analysis.terms import walk
 from emberlog.diagnostics import Diagnostic, Label
@@ -65,51 +66,7 @@ def components(derived: Iterable[str], graph: Iterable[Edge]) -> list[tuple[str,
     for edge in graph:
         if edge.head in order and edge.body in order:
             reads[edge.head][edge.body] = None
-    return _Tarjan(reads).components()
-
-
-class _Tarjan:
-    """Tarjan's algorithm with a stack of its own: a chain of thousands of predicates must not overflow Python's."""
-
-    def __init__(self, reads: Mapping[str, Iterable[str]]) -> None:
-        self.reads = reads
-        self.index: dict[str, int] = {}
-        self.low: dict[str, int] = {}
-        self.open: dict[str, None] = {}
-        self.done: list[tuple[str, ...]] = []
-
-    def components(self) -> list[tuple[str, ...]]:
-        for name in self.reads:
-            if name not in self.index:
-                self._visit(name)
-        return self.done
-
-    def _visit(self, root: str) -> None:
-        path = [(root, self._enter(root))]
-        while path:
-            name, successors = path[-1]
-            following = next(successors, None)
-            if following is None:
-                path.pop()
-                self._leave(name, path[-1][0] if path else None)
-            elif following not in self.index:
-                path.append((following, self._enter(following)))
-            elif following in self.open:
-                self.low[name] = min(self.low[name], self.index[following])
-
-    def _enter(self, name: str) -> Iterator[str]:
-        self.index[name] = self.low[name] = len(self.index)
-        self.open[name] = None
-        return iter(self.reads[name])
-
-    def _leave(self, name: str, parent: str | None) -> None:
-        if parent is not None:
-            self.low[parent] = min(self.low[parent], self.low[name])
-        if self.low[name] == self.index[name]:
-            members: list[str] = []
-            while not members or members[-1] != name:
-                members.append(self.open.popitem()[0])
-            self.done.append(tuple(sorted(members, key=self.index.__getitem__)))
+    return strongly_connected(reads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,6 +230,8 @@ def rename(literal: Literal, names: Mapping[str, str]) -> Literal:
             return replace(
                 literal,
                 variable=names.get(variable, variable),
+                injected=tuple(dict.fromkeys(names.get(name, name) for name in literal.injected)),
+                witnesses=tuple(dict.fromkeys(names.get(name, name) for name in literal.witnesses)),
                 target=None if target is None else change(target),
                 bodies=tuple(tuple(rename(inner, names) for inner in body) for body in bodies),
             )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal as OneOf
 
-from emberlog.analysis.functions import NARROWING, type_of
+from emberlog.analysis.functions import NARROWING, fallible, type_of
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
 from emberlog.kernels.domains import Kinds, Reader, column, goal_variables, variables_of
 from emberlog.kernels.linear import is_multiple
@@ -195,7 +195,9 @@ class _Lowering:
         contributor: Term | None = None
         for argument in rule.arguments:
             match argument:
-                case Aggregate("count"):
+                case Aggregate("count", counted):
+                    if any(fallible(term, rule.types) for term in counted):
+                        raise _Unfit("it counts what may have no value")
                     arguments.append(Constant(1))
                 case Aggregate(_, (key, value)):
                     contributor = key

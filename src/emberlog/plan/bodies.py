@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 
-from emberlog.analysis.functions import MISSING, UNLESS, fallible
+from emberlog.analysis.functions import FIRST, MISSING, UNLESS, fallible
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
 from emberlog.analysis.terms import gives, names, needs
 from emberlog.plan.logical import (
@@ -81,17 +81,21 @@ class Bodies:
     def _literals(self, plan: Plan, body: Iterable[Literal], rule: CoreRule, versions: Mapping[int, Version]) -> Plan:
         waiting = dict(enumerate(spelled_out(body, rule.types)))
         pending = Counter(name for literal in waiting.values() for name in gives(literal))
+        computed = {*columns(plan), *pending}
         while waiting:
-            index = _next(waiting, columns(plan), unsure(plan), pending)
+            open_ = unsure(plan) - computed
+            index = _next(waiting, columns(plan), unsure(plan), pending, open_)
             pending.subtract(gives(waiting[index]))
-            plan = self._literal(plan, waiting.pop(index), rule, versions.get(index, "all"))
+            plan = self._literal(plan, waiting.pop(index), rule, versions.get(index, "all"), open_)
         return plan
 
-    def _literal(self, plan: Plan, literal: Literal, rule: CoreRule, version: Version) -> Plan:
+    def _literal(
+        self, plan: Plan, literal: Literal, rule: CoreRule, version: Version, open_: Collection[str] = ()
+    ) -> Plan:
         match literal:
             case Match(predicate, arguments):
                 plan, rows = self._scan(plan, predicate, arguments, version)
-                return rows if isinstance(plan, Unit) else Join(plan, rows, _lacking(plan, columns(rows)))
+                return rows if isinstance(plan, Unit) else self._joined(plan, rows, open_)
             case Absent(predicate, arguments):
                 plan, rows = self._scan(plan, predicate, arguments, "all")
                 return Antijoin(plan, rows)
@@ -103,6 +107,19 @@ class Bodies:
                 return Expand(plan, variable, start, stop, step)
             case Gather():
                 return self._gather(plan, literal, rule)
+
+    def _joined(self, plan: Plan, rows: Plan, open_: Collection[str]) -> Plan:
+        """The bindings so far with the rows of an atom. `open_` are variables that an atom gave their values, which may
+        not have been asked: this one gives them where they have none."""
+        shared = {name: next(self._fresh) for name in columns(rows) if name in open_}
+        if not shared:
+            return Join(plan, rows, _lacking(plan, columns(rows)))
+        rows = Project(rows, tuple((shared.get(name, name), Variable(name)) for name in columns(rows)))
+        kept = dict.fromkeys(name for name in (*columns(plan), *columns(rows)) if name not in shared.values())
+        joined: Plan = Join(plan, rows, _lacking(plan, columns(rows)))
+        joined = Select(joined, tuple(Comparison("=", Variable(one), Variable(two)) for one, two in shared.items()))
+        values = {one: Call(FIRST, (Variable(one), Variable(two))) for one, two in shared.items()}
+        return Project(joined, tuple((name, values.get(name, Variable(name))) for name in kept))
 
     def _scan(self, plan: Plan, predicate: str, arguments: tuple[Term, ...], version: Version) -> tuple[Plan, Plan]:
         """The rows of an atom, and the plan so far with the columns that the atom's terms need.
@@ -176,10 +193,12 @@ def contributed_rows(rule: CoreRule, body: Plan, kept: tuple[str, ...] = ()) -> 
     `kept` are variables that stay beside the row's positions.
     """
     items: list[tuple[str, Term]] = [(name, Variable(name)) for name in kept]
+    counted: list[tuple[str, Term]] = []  # their values do not matter, but each must have one
     for spot, argument in enumerate(rule.arguments):
         match argument:
-            case Aggregate("count"):
+            case Aggregate("count", terms):
                 items.append((position(spot), Constant(1)))
+                counted += [(f"{position(spot)}.{i}", term) for i, term in enumerate(terms)]
             case Aggregate(_, (key, value)):
                 items.append((KEY, key))
                 items.append((position(spot), value))
@@ -187,7 +206,7 @@ def contributed_rows(rule: CoreRule, body: Plan, kept: tuple[str, ...] = ()) -> 
                 items.append((position(spot), value))
             case _:
                 items.append((position(spot), argument))
-    computed = [(name, term) for name, term in items if fallible(term, columns(body))]
+    computed = [(name, term) for name, term in (*items, *counted) if fallible(term, columns(body))]
     for name, term in computed:
         body = Extend(body, f"!{name}", term)
     checked = guarded(body, rule, tuple(name for _, term in computed for name in variables(term)))
@@ -261,25 +280,33 @@ def _bound_literals(body: Iterable[Literal]) -> list[Literal]:
 
 
 def _next(
-    waiting: Mapping[int, Literal], bound: Collection[str], lacking: Collection[str], pending: Counter[str]
+    waiting: Mapping[int, Literal],
+    bound: Collection[str],
+    lacking: Collection[str],
+    pending: Counter[str],
+    open_: Collection[str],
 ) -> int:
     """The literal whose turn it is: of those that can be evaluated the first one of the lowest rank. Bodies come in an
     order that binds, so mostly the first literals are looked at, not all."""
-    best, rank = -1, 4
+    best, rank = -1, 5
+    atoms = [literal for literal in waiting.values() if isinstance(literal, Match)] if open_ else []
+    unsettled = {name for atom in atoms for name in names(atom.arguments) if name in open_}
     for index, literal in waiting.items():
-        if all(name in bound for name in needs(literal)) and (own := _rank(literal, lacking, pending)) < rank:
+        ready = all(name in bound for name in needs(literal))
+        if ready and (own := _rank(literal, lacking, pending, unsettled)) < rank:
             best, rank = index, own
             if rank == 0:
                 break
     return best
 
 
-def _rank(literal: Literal, lacking: Collection[str], pending: Counter[str]) -> int:
+def _rank(literal: Literal, lacking: Collection[str], pending: Counter[str], unsettled: Collection[str]) -> int:
     """When it is a literal's turn among those that could be evaluated: the lowest first.
 
     An atom that mentions a missing value passes, so it comes after all that must hold; one that mentions a variable to
     which another literal is to give its value waits for that. Aggregates over bodies of their own come late: they are
-    evaluated only for bindings that got so far.
+    evaluated only for bindings that got so far. What mentions a variable that is `unsettled`, because an atom may still
+    give it a value, comes last.
     """
     match literal:
         case Match(_, arguments):
@@ -287,6 +314,8 @@ def _rank(literal: Literal, lacking: Collection[str], pending: Counter[str]) -> 
             if any(pending[name] for name in named):
                 return 3
             return 0 if named.isdisjoint(lacking) else 1
+        case _ if not needs(literal).isdisjoint(unsettled):
+            return 4
         case Gather():
             return 2
         case _:

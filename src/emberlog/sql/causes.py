@@ -75,16 +75,17 @@ class Causes:
                 possible[general] = None
         return list(possible or everything)
 
-    def _value(self, term: Term) -> Value:
+    def _value(self, term: Term, within: tuple[str, ...] = ()) -> Value:
+        """The value of a term. `within` are the variables whose value it is a part of: equations may go in a circle."""
         match term:
             case Constant(value, kind):
                 return Decimal(str(value)) if kind == "decimal" else value
             case Variable(name) if name in self._shown:
                 return _read(self._shown[name], self._types.get(name))
-            case Variable(name) if name in self._bound:
-                return self._value(self._bound[name])
+            case Variable(name) if name in self._bound and name not in within:
+                return self._value(self._bound[name], (*within, name))
             case Call(function, arguments):
-                return _apply(function, [self._value(a) for a in arguments], type_of(term, self._types))
+                return _apply(function, [self._value(a, within) for a in arguments], type_of(term, self._types))
             case _:
                 raise _Unknown
 

@@ -159,6 +159,8 @@ class Terms:
                 return when(any_of([is_null(value) for value in values]), number(1), number(0))
             case functions.UNLESS:
                 return when(exp.EQ(this=values[1], expression=number(0)), values[0])
+            case functions.FIRST:
+                return exp.Coalesce(this=values[0], expressions=values[1:])
             case functions.DIGITS:
                 return cast(values[0], f"DECIMAL(38,{type.scale})")
             case "exp" | "tanh":
