@@ -104,13 +104,24 @@ Definitions = dict[str, tuple[int, ...]]
 def _definitions(body: Body, bound: frozenset[str]) -> Definitions:
     """The definitions of each variable, without those that go in a circle."""
     candidates: dict[str, list[int]] = {}
+    early: set[tuple[str, int]] = set()  # what stands before all that mentions the variable: no need to look further
+    known, mentioned = set(bound), set(bound)
     for index, literal in enumerate(body):
         for variable, _ in _equations(literal):
             candidates.setdefault(variable, []).append(index)
+            if variable not in mentioned and _needed(literal, variable) <= known:
+                early.add((variable, index))
+        named = {variable.name for variable in all_variables(literal)}
+        mentioned |= named
+        known |= named if isinstance(literal, Match) else set(gives(literal))
     found: Definitions = {}
-    for variable in candidates.keys() - bound:
-        reached = _reached(body, variable, bound)
-        found[variable] = tuple(i for i in candidates[variable] if _needed(body[i], variable) <= reached)
+    for variable, indexes in candidates.items():
+        if variable not in bound:
+            late = any((variable, index) not in early for index in indexes)
+            reached = _reached(body, variable, bound) if late else known
+            found[variable] = tuple(
+                i for i in indexes if (variable, i) in early or _needed(body[i], variable) <= reached
+            )
     found = {variable: indexes for variable, indexes in found.items() if indexes}
     graph = {
         variable: [name for i in indexes for name in _needed(body[i], variable) if name in found]
@@ -133,6 +144,10 @@ def _without_deadlocks(body: Body, bound: frozenset[str], definitions: Definitio
 
 def _settled(body: Body, bound: Iterable[str], definitions: Definitions) -> set[str]:
     """The variables that get values where atoms wait for the definitions of variables that they mention."""
+    needed = {
+        variable: {name for i in indexes for name in _needed(body[i], variable)}
+        for variable, indexes in definitions.items()
+    }
     settled, before = set(bound), -1
     while len(settled) > before:
         before = len(settled)
@@ -142,13 +157,12 @@ def _settled(body: Body, bound: Iterable[str], definitions: Definitions) -> set[
                 if needs(literal) | (mentioned & definitions.keys()) <= settled:
                     settled |= mentioned
                 continue
-            found = {name for name, _ in _equations(literal) if _needed(literal, name) <= settled}
+            for variable, _ in _equations(literal):
+                wanted = needed[variable] if variable in definitions else _needed(literal, variable)
+                if wanted <= settled:
+                    settled.add(variable)
             if needs(literal) <= settled:
-                found |= set(gives(literal))
-            settled |= found - definitions.keys()
-        for variable, indexes in definitions.items():
-            if all(_needed(body[i], variable) <= settled for i in indexes):
-                settled |= {variable, *(name for i in indexes for name in gives(body[i]))}
+                settled |= set(gives(literal)) - definitions.keys()
     return settled
 
 
