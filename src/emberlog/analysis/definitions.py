@@ -73,7 +73,7 @@ def _merged(body: Iterable[Literal], kept: Collection[str], types: Types) -> dic
         return old
 
     for literal in body:
-        for variable, term in _equations(literal):
+        for variable, term in _equations(literal) if isinstance(literal, Bind | Filter) else ():
             if isinstance(term, Variable) and types[variable] == types[term.name]:
                 one, other = name(variable), name(term.name)
                 if one != other and not {one, other} <= {*kept}:
@@ -209,8 +209,8 @@ def _gather_may_lack(gather: Gather, types: Types, lacking: Collection[str]) -> 
 
 
 def _equations(literal: Literal) -> Iterator[tuple[str, Term]]:
-    """The variables that a literal equates with something else, and what that is. Of a range or aggregate it is the
-    variable itself: what it needs says `_needed`."""
+    """The variables that a literal equates with something else, and the term that they equal. A range or an aggregate
+    has no term for that: the variable itself stands for it."""
     match literal:
         case Filter(Comparison("=", left, right)):
             for side, other in ((left, right), (right, left)):
@@ -222,7 +222,7 @@ def _equations(literal: Literal) -> Iterator[tuple[str, Term]]:
             if isinstance(term, Variable):
                 yield term.name, Variable(variable)
         case Spread(variable) if variable not in needs(literal):
-            yield variable, literal.start
+            yield variable, Variable(variable)
         case Gather(variable, injected=injected) if variable not in injected:
             yield variable, Variable(variable)
         case _:
