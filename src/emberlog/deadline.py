@@ -10,12 +10,14 @@ cannot be (the compiler, reading a file), is a `Call` in a thread of its own: th
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread, get_ident
+from threading import Event, Lock, Thread, current_thread, get_ident, main_thread
 from time import monotonic
+from types import FrameType
 from typing import Generic, TypeVar
 
 from emberlog.diagnostics import LimitError
@@ -111,22 +113,32 @@ class _Raised:
         self._quiet: _Quiet | None = None
 
     def again(self) -> None:
-        with self._lock:
+        with self._lock, _shielding:
             now = monotonic()
             if self._next is None:
                 self._next = now + GRACE
-            if not self._over and now >= self._next and not _is_importing(self._thread):
-                self._next = now + AGAIN
-                self._quiet = self._quiet or _Quiet()
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(TimeUp))
+            if self._over or now < self._next or self._thread in _shielded or _is_importing(self._thread):
+                return
+            self._next = now + AGAIN
+            self._quiet = self._quiet or _Quiet()
+            self._raise()
 
     def end(self) -> None:
         """No more is raised from here on, not even what was raised and has not arrived."""
         with self._lock:
             self._over = True
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, None)
-            if self._quiet is not None:
-                self._quiet.end()
+            if self._quiet is None:
+                return
+            # Clearing it would leave the interpreter with the mark that something is to be raised: a tracer or
+            # profiler then waits for ever. So one is raised, in the place of what may not have arrived, and caught.
+            with suppress(TimeUp):
+                self._raise()
+                while True:
+                    pass
+            self._quiet.end()
+
+    def _raise(self) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(TimeUp))
 
 
 class _Quiet:
@@ -146,6 +158,34 @@ class _Quiet:
         """Others that came later lead to this one: then it stays, and does no harm."""
         if sys.unraisablehook is self._hook:
             sys.unraisablehook = self._before
+
+
+_shielding = Lock()
+_shielded: set[int] = set()  # threads that must not be interrupted now
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """What is inside is interrupted by nothing: `TimeUp` comes later, and Ctrl-C when it is done.
+
+    For calls of compiled loops. An exception that arrives while these hand back their arrays crashes the process, or
+    is taken for a failure of theirs.
+    """
+    thread, held = get_ident(), list[tuple[int, FrameType | None]]()
+    handler = signal.getsignal(signal.SIGINT) if current_thread() is main_thread() else None
+    with _shielding:
+        _shielded.add(thread)
+    try:
+        if callable(handler):
+            signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+        yield
+    finally:
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+        with _shielding:
+            _shielded.discard(thread)
+        if held and callable(handler):
+            handler(*held[0])
 
 
 def _is_importing(thread: int) -> bool:

@@ -32,7 +32,7 @@ from emberlog.asked import (
     with_goal,
 )
 from emberlog.clock import OTHER, Clock
-from emberlog.data.paths import path_of
+from emberlog.data.paths import make_folder, path_of
 from emberlog.deadline import Deadline
 from emberlog.diagnostics import Diagnostic, Label, UsageError, did_you_mean, warning
 from emberlog.notices import Notices, chosen, tell_of_data, tell_of_program
@@ -286,21 +286,22 @@ class Engine:
     ) -> Relation:
         """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program, or of the last one that
         this thread ran."""
-        tell = self._tell(warnings)
-        if program is not None:
-            asked = _Asked(parse(Text("<program>", program)), None, dict(params or {}), naive)
-        elif self._last.asked is not None:
-            last = self._last.asked
-            tell = "ignore" if tell == "show" else tell  # its run has told already
-            asked = replace(last, params={**last.params, **(params or {})}, naive=naive or last.naive)
-        else:
+        tell, last = self._tell(warnings), self._last.asked
+        if program is None and last is None:
             raise UsageError(
                 "there is no program to query: this thread has run none",
                 fix="pass program=text, or run a program in this thread first",
             )
-        asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
         how = self._options(evaluator, placement, limits, progress, options, Clock())
         with self._working(how):
+            with how.clock.step("check"), how.deadline.enforced("reading the program"):
+                if program is not None:
+                    asked = _Asked(parse(Text("<program>", program)), None, dict(params or {}), naive)
+                else:
+                    assert last is not None
+                    tell = "ignore" if tell == "show" else tell  # its run has told already
+                    asked = replace(last, params={**last.params, **(params or {})}, naive=naive or last.naive)
+                asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
             result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive, tell)
         self._last.asked = asked
         (answer,) = result.goals
@@ -487,7 +488,7 @@ class Engine:
 
     def _scratch_root(self) -> Path | None:
         if self._run_dir is not None:
-            self._run_dir.mkdir(parents=True, exist_ok=True)
+            make_folder(self._run_dir, "run_dir")
         return self._run_dir
 
     def _check_open(self) -> None:

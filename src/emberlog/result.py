@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from emberlog.data.paths import make_folder
 from emberlog.diagnostics import UsageError, did_you_mean
 from emberlog.memory import COPIES, NOISE, Budget
 from emberlog.relation import Relation
@@ -280,7 +281,7 @@ class Result:
         a letter or a digit, so that some of them are not the relation's. It is written last: a folder without it is
         not a whole result.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "persist")
         manifest = folder / "relations.json"
         manifest.unlink(missing_ok=True)
         listed: dict[str, Any] = {"relations": {}, "goals": []}

@@ -35,12 +35,16 @@ class Limits:
         if value is None:
             return Limits()
         if isinstance(value, Limits):
-            return value
+            return Limits.of({entry.name: getattr(value, entry.name) for entry in fields(Limits)})
+        if not isinstance(value, Mapping):
+            raise UsageError(f"limits must be a mapping, not {value!r}", fix="limits={'seconds': 60}")
         known = {entry.name for entry in fields(Limits)}
         for name, amount in value.items():
             if name not in known:
                 hint = did_you_mean(name, known)
                 raise UsageError(f"there is no limit on `{name}`", fix=hint or f"limits are {', '.join(sorted(known))}")
+            if amount is not None and (isinstance(amount, bool) or not isinstance(amount, int | float)):
+                raise UsageError(f"the limit on {name} must be a number, not {amount!r}")
             if amount is not None and not amount > 0:
                 raise UsageError(f"the limit on {name} must be positive, not {amount}")
         return Limits(**value)  # type: ignore[arg-type]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Lock, Thread
+from threading import TIMEOUT_MAX, Event, Lock, Thread, current_thread
 from typing import Literal
 
 from emberlog.diagnostics import CancelledError
 
+LATEST = 5.0  # seconds: threads that interrupt are waited for, so that none is at work when the process ends
 AGAIN = 0.2  # seconds until a call is interrupted again: it may have been between two statements
 
 
@@ -79,25 +80,36 @@ class Stop:
     def interruptible(self, interrupt: Callable[[], object], seconds: float | None = None) -> Iterator[None]:
         """Calls `interrupt` in another thread, again and again until what is inside has ended, from when somebody asks
         for the end, or from when these seconds are over."""
-        over, key = Event(), object()
+        over, now, key = Event(), Event(), object()
+        watchers: list[Thread] = []
 
-        def watch(wait: float) -> None:
-            while not over.wait(wait):
+        def watch(event: Event, wait: float | None) -> None:
+            event.wait(wait)
+            while not over.is_set():
                 with suppress(Exception):  # whatever is wrong there, the call that is interrupted tells it
                     interrupt()
-                wait = AGAIN
+                over.wait(AGAIN)
 
-        def watch_from(wait: float) -> None:
-            Thread(target=watch, args=(wait,), name="emberlog-stop", daemon=True).start()
+        def watch_from(event: Event, wait: float | None) -> None:
+            watchers.append(Thread(target=watch, args=(event, wait), name="emberlog-stop", daemon=True))
+            watchers[-1].start()
+
+        def ask() -> None:
+            if not now.is_set():
+                now.set()
+                watch_from(now, None)
 
         with self._lock:
-            self._calls[key] = lambda: watch_from(0.0)
+            self._calls[key] = ask
         try:
             self.check()
             if seconds is not None:
-                watch_from(max(seconds, 0.0))
+                watch_from(over, min(max(seconds, 0.0), TIMEOUT_MAX))
             yield
         finally:
             over.set()
             with self._lock:
                 del self._calls[key]
+            for watcher in watchers:
+                if watcher is not current_thread():
+                    watcher.join(LATEST)

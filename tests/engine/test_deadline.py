@@ -221,3 +221,54 @@ def test_compiling_loops_is_held_to_the_limit(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stderr
     assert "stopped at the limit of 6 seconds while computing p" in done.stderr
     assert monotonic() - begin < 6 + 4  # and the time to load Python
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_a_run_under_a_tracer_ends(seconds: float | None) -> None:
+    code = """
+import sys
+import emberlog
+
+sys.settrace(lambda *_: None)
+with emberlog.Engine(executor="local") as engine:
+    print(set(engine.run("p(1).", limits={"seconds": SECONDS})["p"].rows()))
+""".replace("SECONDS", repr(seconds))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "{(1,)}", done.stderr
+
+
+@pytest.mark.parametrize("end", ["a limit", "Ctrl-C"])
+def test_compiled_loops_are_not_interrupted_while_they_hand_back_their_arrays(end: str) -> None:
+    """A process that dies there is a crash: this rule grows tables, which each call hands back."""
+    code = """
+import sys, threading, _thread
+import emberlog
+
+n = 300
+arc = [(i, (i * 7 + k) % n) for i in range(n) for k in range(5)]
+with emberlog.Engine(executor="local", limits={"seconds": 2} if sys.argv[1] == "a limit" else None) as engine:
+    engine.register("arc", arc)
+    if sys.argv[1] == "Ctrl-C":
+        threading.Timer(2, _thread.interrupt_main).start()
+    try:
+        engine.run("tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y), X * Y + Z > -1.", storage="hash")
+    except (emberlog.LimitError, KeyboardInterrupt) as error:
+        print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code, end], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == {"a limit": "LimitError", "Ctrl-C": "KeyboardInterrupt"}[end], done.stderr
+
+
+@pytest.mark.parametrize("limits", [{"seconds": "5"}, 5, {"seconds": True}, {"seconds": -1}])
+def test_limits_that_are_none(limits: object) -> None:
+    with pytest.raises(emberlog.UsageError, match="limit"):
+        emberlog.Engine(executor="local", limits=limits)  # type: ignore[arg-type]
+
+
+def test_a_limit_without_end(local: Place) -> None:
+    assert set(local.engine({}).run("p(1).", limits={"seconds": float("inf")})["p"].rows()) == {(1,)}
+
+
+def test_the_limit_holds_while_a_query_is_read(local: Place) -> None:
+    with in_time(0.5):
+        local.engine({"e": [(1, 2)]}).query("p1(X,Y)", rules(20_000), limits={"seconds": 0.5})

@@ -316,7 +316,7 @@ def _together(
     parts = tuple(Variable(_part(variable, i)) for i in others)
     yield Bind(variable, Call(UNLESS, (Variable(_part(variable, first)), Call(MISSING, parts))))
     for part in parts:
-        yield Filter(Comparison("=", Variable(_part(variable, first)), part))
+        yield Filter(Comparison("=", Variable(variable), part))
 
 
 def _ordered(

@@ -21,6 +21,14 @@ def path_of(value: str | Path, what: str) -> Path:
     return Path(value)
 
 
+def make_folder(folder: Path, what: str) -> None:
+    """Makes a folder that a caller named, where there is none. Raises UsageError if that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{what} {str(folder)!r} cannot be a folder: {error.strerror or error}") from error
+
+
 def path_of_directive(directive: Directive, folder: Path | None, name: str, files: Files) -> Path:
     """The path of a file that a directive names, relative to a folder. With `files="confined"` it has no link on its
     way. Raises DataError at the directive if no file can have it, or a program that is confined may not name it."""
@@ -56,8 +64,12 @@ def _inside(directive: Directive, folder: Path | None, name: str) -> Path:
         raise _outside(directive, f"{name!r} may stand for several files", help)
     root = folder.resolve()
     # Only folders may be links, and only to what is inside: the file itself is opened under the name that was checked.
-    path = (root / plain).parent.resolve() / plain.name
-    if not path.resolve().is_relative_to(root):
+    try:
+        path = (root / plain).parent.resolve() / plain.name
+        inside = path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # Python before 3.13 tells of links in a circle by the latter
+        raise _outside(directive, f"the links of {name!r} lead nowhere", help) from None
+    if not inside:
         raise _outside(directive, f"{name!r} leads out of its folder by a link", help)
     if path.is_dir():
         entries = [Path(place) / entry for place, folders, found in os.walk(path) for entry in (*folders, *found)]

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from emberlog.clock import Stopwatch
-from emberlog.deadline import COMPILER, Call
+from emberlog.deadline import COMPILER, Call, shielded
 from emberlog.kernels.code.source import Array, Source
 from emberlog.kernels.folders import choose_folder, refuse_to_write
 
@@ -233,4 +233,5 @@ def call(function: Any, *arguments: Any) -> Any:
     if (function, types) not in _READY:
         _recovered(lambda: function.compile(types))
         _READY.add((function, types))
-    return function(*arguments)
+    with shielded():
+        return function(*arguments)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.deadline import shielded
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.buckets import IDLE, LAST, RING
 from emberlog.kernels.code.owned import BOTH, PUT, TAKE
@@ -83,12 +84,12 @@ class Shared:
         """One call of the loops, for the owners from `first` on before `last`."""
         scalars = {"half": half, "first": first, "last": last, "most": most, "budget": WORK, "few": few}
         given = {**scalars, "counts": self.counts[first], "deltas": deltas}
-        self.prepared.function(
-            *(
-                given[array.name] if array.name in given else self.arrays[array.name]
-                for array in self.prepared.source.arguments
-            )
+        values = (
+            given[array.name] if array.name in given else self.arrays[array.name]
+            for array in self.prepared.source.arguments
         )
+        with shielded():
+            self.prepared.function(*values)
 
     def look_on(self) -> tuple[int, int]:
         """How many facts wait for the next round, and in all."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.deadline import shielded
 from emberlog.kernels.cache import call
 from emberlog.kernels.code import loops
 from emberlog.kernels.code.buckets import RING
@@ -127,14 +128,8 @@ class State:
         source = self.prepared.source
         self.arrays.update(arguments)
         values = [self.counts, *(self.arrays[array.name] for array in source.arguments[1:])]
-        try:
+        with shielded():
             returned = self.prepared.function(*values)
-        except SystemError as error:
-            # A signal that comes while loops run is noticed when they hand back arrays, and covered by errors of that.
-            cause: BaseException | None = error
-            while isinstance(cause, SystemError):
-                cause = cause.__cause__
-            raise cause if isinstance(cause, KeyboardInterrupt) else error from None
         self.arrays.update(zip(source.returned, returned, strict=True))
 
     def figure(self, name: str) -> int:
