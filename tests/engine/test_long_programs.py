@@ -53,6 +53,11 @@ def body_of_a_count(size: int) -> str:
     return f"p(C) :- C = count : {{ {path(size, '_X')} }}."
 
 
+def body_of_counts(size: int) -> str:
+    """Each aggregate is evaluated for what those before it let through."""
+    return "p(X) :- e(X,_), " + ", ".join(f"C{i} = count : {{ e(X,Y{i}) }}, C{i} >= 1" for i in range(size)) + "."
+
+
 def deep_term(size: int) -> str:
     return f"p(Y) :- e(X,_), Y = X{' + 1' * size}."
 
@@ -80,6 +85,7 @@ LONG = [
     (body_of_alternatives, 200, {(1,), (2,)}),
     (body_of_a_sum, 200, {(3,)}),
     (body_of_a_count, 200, {(3,)}),
+    (body_of_counts, 24, {(1,), (2,)}),
     (deep_term, 140, {(141,), (142,)}),
     (deep_condition, 140, {(2,)}),
     (nested_calls, 60, {(1,), (2,)}),

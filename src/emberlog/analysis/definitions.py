@@ -33,7 +33,7 @@ def define_first(rule: CoreRule) -> CoreRule:
     if not _lacking(rule.body, types):
         return rule
     merged = _merged(rule.body, frozenset(), types)
-    body = _defined(tuple(_renamed(rule.body, merged)), frozenset(), types)
+    body = _defined(tuple(_renamed(rule.body, merged, types)), frozenset(), types)
     arguments = tuple(rename_term(argument, merged) for argument in rule.arguments)
     order = tuple((merged.get(name, name), descends) for name, descends in rule.order)
     return replace(rule, arguments=arguments, body=body, order=order, types=types)
@@ -56,7 +56,7 @@ def _inside(literal: Literal, types: dict[str, Type]) -> Literal:
     for body in literal.bodies:
         merged = {} if len(literal.bodies) > 1 else _merged(body, bound | {*literal.witnesses}, types)
         target = target if target is None else rename_term(target, merged)
-        bodies.append(_defined(tuple(_renamed(body, merged)), bound, types))
+        bodies.append(_defined(tuple(_renamed(body, merged, types)), bound, types))
     return replace(literal, bodies=tuple(bodies), target=target)
 
 
@@ -82,11 +82,17 @@ def _merged(body: Iterable[Literal], kept: Collection[str], types: Types) -> dic
     return {old: name(old) for old in found}
 
 
-def _renamed(body: Iterable[Literal], merged: Mapping[str, str]) -> Iterator[Literal]:
-    """The literals with other names for variables, without equations that say nothing then."""
+def _renamed(body: Iterable[Literal], merged: Mapping[str, str], types: dict[str, Type]) -> Iterator[Literal]:
+    """The literals with other names for variables, without equations that say nothing then. A range or aggregate that
+    needs its own variable is compared with it."""
     for literal in body:
         new = rename(literal, merged) if merged else literal
         match new:
+            case Spread(variable) | Gather(variable) if variable in needs(new):
+                apart = f"{variable}'"
+                types[apart] = types[variable]
+                yield replace(new, variable=apart)
+                yield Filter(Comparison("=", Variable(variable), Variable(apart)))
             case Bind(variable, Variable(name)) if variable == name:
                 continue
             case Filter(Comparison("=", Variable(one), Variable(other))) if one == other and merged:
@@ -277,7 +283,7 @@ def _spelled(body: Body, definitions: Definitions, types: dict[str, Type]) -> li
         types[name] = types[variable]
         made.append(_definition(literal, variable, name))
     for variable, indexes in several.items():
-        made += _together(variable, indexes, body, made)
+        made += list(_together(variable, indexes, body, made, types))
     return made
 
 
@@ -297,7 +303,7 @@ def _part(variable: str, index: int) -> str:
 
 
 def _together(
-    variable: str, indexes: tuple[int, ...], body: Body, made: list[Literal | _Equation]
+    variable: str, indexes: tuple[int, ...], body: Body, made: list[Literal | _Equation], types: dict[str, Type]
 ) -> Iterator[Literal | _Equation]:
     """The variable from the values of its definitions: none if one has none; else they must be the same.
 
@@ -305,15 +311,22 @@ def _together(
     """
     computed = [i for i in indexes if not isinstance(body[i], Spread | Gather)]
     computed += [i for i in indexes if isinstance(lit := body[i], Gather) and lit.function in ("count", "sum")]
-    signals = [Variable(_part(variable, i)) for i in computed]
+    signals = [(i, Variable(_part(variable, i))) for i in computed]
     for i in indexes:
-        literal = made[i]
-        if signals and i not in computed and isinstance(literal, Spread):
-            made[i] = replace(literal, start=Call(UNLESS, (literal.start, Call(MISSING, tuple(signals)))))
-        elif signals and i not in computed and isinstance(literal, Gather):
-            made[i] = replace(literal, injected=(*literal.injected, *(signal.name for signal in signals)))
-    first, *others = [*computed, *(i for i in indexes if i not in computed)]
-    parts = tuple(Variable(_part(variable, i)) for i in others)
+        if isinstance(literal := made[i], Spread):
+            for number, term in enumerate((literal.start, literal.stop, literal.step)):
+                name = f"{_part(variable, i)}.{number}"
+                types[name] = types[variable]
+                yield Bind(name, term)
+                signals.append((i, Variable(name)))
+    for i in indexes:
+        literal, others = made[i], tuple(signal for spot, signal in signals if spot != i)
+        if others and i not in computed and isinstance(literal, Spread):
+            made[i] = replace(literal, start=Call(UNLESS, (literal.start, Call(MISSING, others))))
+        elif others and i not in computed and isinstance(literal, Gather):
+            made[i] = replace(literal, injected=(*literal.injected, *(signal.name for signal in others)))
+    first, *later = [*computed, *(i for i in indexes if i not in computed)]
+    parts = tuple(Variable(_part(variable, i)) for i in later)
     yield Bind(variable, Call(UNLESS, (Variable(_part(variable, first)), Call(MISSING, parts))))
     for part in parts:
         yield Filter(Comparison("=", Variable(variable), part))

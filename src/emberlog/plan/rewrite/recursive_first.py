@@ -9,15 +9,22 @@ from emberlog.plan.strata import ProgramPlan
 
 def recursive_first(program: ProgramPlan) -> ProgramPlan:
     """Every tree of joins becomes left-deep, starting with what is recent, without a cross product where possible."""
-    return program.map(lambda plan: run_deep(_order(plan))[0])
+    return program.map(lambda plan: run_deep(_order(plan, {}))[0])
 
 
-def _order(plan: Plan) -> Deep[tuple[Plan, bool]]:
-    """The plan with its joins in order, and whether it reads rows of the last round."""
+def _order(plan: Plan, done: dict[int, tuple[Plan, bool]]) -> Deep[tuple[Plan, bool]]:
+    """The plan with its joins in order, and whether it reads rows of the last round. `done` has the answers for parts
+    that several others share, by their identity."""
+    if id(plan) not in done:
+        done[id(plan)] = yield _ordered(plan, done)
+    return done[id(plan)]
+
+
+def _ordered(plan: Plan, done: dict[int, tuple[Plan, bool]]) -> Deep[tuple[Plan, bool]]:
     parts: list[Plan] = []
     recent: list[bool] = [isinstance(plan, Scan) and plan.version == "recent"]
     for part in _leaves(plan) if _is_plain_join(plan) else children(plan):
-        ordered, reads_recent = yield _order(part)
+        ordered, reads_recent = yield _order(part, done)
         parts.append(ordered)
         recent.append(reads_recent)
     if not _is_plain_join(plan):
