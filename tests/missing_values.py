@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 Row: TypeAlias = tuple[Any, ...]
@@ -16,9 +17,74 @@ FACTS: dict[str, list[Row]] = {
     "l": [(1,), (LARGE,)],
     "f": [(-1.0,), (4.0,)],
     "none": [],
+    "none2": [],
+    "o": [(0,)],
+    "w": [(2,)],
+    "k": [(1,)],
+    "five": [(5,)],
+    "pair": [(3, 0)],
+    "nine": [(9, 9)],
+    "three": [(3, 5)],
 }
 
-MISSING: list[tuple[str, set[Row] | None]] = [
+DECLARED = ".decl none(x: number)\n.decl none2(x: number, y: number)\n"
+
+# Rules with a place for their literals, these, and the answer in whatever order they stand.
+ORDERS: list[tuple[str, tuple[str, ...], set[Row] | None]] = [
+    # One definition of n has no value, whatever the others are.
+    *(
+        ("p() :- %s.", ("o(x)", "w(v)", other, "n = 10 / x", "n > 100"), None)
+        for other in (
+            "n = 10 / v",
+            "n = v + 1",
+            "n = 77",
+            "n = range(0, 3)",
+            "n = count : {w(_)}",
+            "n = max q : {w(q)}",
+            "n = max q : {none(q)}",
+        )
+    ),
+    ("p() :- %s.", ("w(v)", "n = 5 / v", "n = sum y : {l(y)}", "n > 100"), None),
+    ("p() :- %s.", ("w(v)", "n = 10 / v", "n = v + 3", "n = range(0, 9)"), {()}),
+    ("p() :- %s.", ("w(v)", "n = 10 / v", "n = v + 4"), set()),
+    # Variables that are equal are one variable.
+    ("p() :- %s.", ("o(x)", "w(v)", "v = n", "n = 10 / x", "c(v)"), None),
+    ("p() :- %s.", ("o(v)", "v = m", "n = 10 / m", "none2(m, n)"), None),
+    ("p() :- %s.", ("o(x)", "m = n", "n = 10 / x", "m = 5", "m > 100"), None),
+    ("p(n) :- %s.", ("w(v)", "v = m", "m = n", "n > 1"), {(2,)}),
+    ("p(q) :- q = count : {%s}.", ("o(x)", "w(v)", "v = n", "n = 10 / x", "c(v)"), None),
+    ("p(q) :- w(v), q = count : {%s}.", ("o(x)", "v = n", "n = 10 / x", "c(x)"), {(0,)}),
+    ("p() :- %s.", ("o(x)", "n = x % x", "x = n", "pair(n, v)"), set()),
+    ("p() :- %s.", ("o(x)", "n = x % x", "x = n", "pair(v, n)"), None),
+    # What is dropped binds nothing; another atom may.
+    ("p() :- %s.", ("o(x)", "w(v)", "pair(10 / x, y)", "nine(10 / v, y)"), set()),
+    ("p() :- %s.", ("o(x)", "w(v)", "pair(10 / x, y)", "nine(v + 1, y)"), set()),
+    ("p() :- %s.", ("o(x)", "w(v)", "pair(10 / x, y)", "nine(10 / v, y)", "y > 100"), set()),
+    ("p() :- %s.", ("o(x)", "w(v)", "pair(10 / x, y)", "three(v + 1, y)", "y > 100"), set()),
+    ("p() :- %s.", ("o(x)", "w(v)", "pair(10 / x, y)", "three(v + 1, y)", "y > 3"), None),
+    ("p() :- %s.", ("o(x)", "pair(10 / x, y)", "three(10 / x, y)", "y > 100"), None),
+    ("p(q) :- q = count : {%s}.", ("o(x)", "w(v)", "pair(10 / x, y)", "nine(10 / v, y)"), {(0,)}),
+    # What is computed from a missing value is missing before an atom is asked.
+    ("p() :- %s.", ("o(x)", "k(y)", "n = 10 / x", "m = y + n", "none(m)"), None),
+    ("p() :- %s.", ("o(x)", "k(m)", "n = 10 / x", "m = n + 1", "m > 100"), None),
+    ("p() :- %s.", ("n = sum y : {l(y)}", "none(n)"), None),
+    ("p() :- %s.", ("o(x)", "k(y)", "y = count : {none2(_, n)}", "n = 10 / x", "y > 100"), None),
+    ("p(count<10 / x>) :- %s.", ("o(x)", "w(_)"), None),
+    ("p(count<10 / x>) :- %s.", ("w(x)", "k(_)"), {(1,)}),
+    # Definitions in a circle are conditions.
+    ("p() :- %s.", ("o(x)", "five(y)", "x = y + 1", "y = 10 / x"), set()),
+    ("p() :- %s.", ("o(x)", "five(y)", "x = y - 5", "y = 10 / x"), None),
+    ("p() :- %s.", ("w(x)", "five(y)", "x = y - 3", "y = 10 / x"), {()}),
+]
+
+
+def in_orders(literals: Sequence[str]) -> list[tuple[str, ...]]:
+    """The literals as they are, backwards, and from the middle on."""
+    middle = len(literals) // 2
+    return list(dict.fromkeys((tuple(literals), tuple(literals[::-1]), (*literals[middle:], *literals[:middle]))))
+
+
+PLAIN: list[tuple[str, set[Row] | None]] = [
     ("p(x) :- a(x), n = to_number(x), n > 0.", None),
     ("p(x) :- a(x), to_number(x) > 0.", None),
     ('p(x) :- a(x), n = to_number(x), n > 0, k = x, k != "x".', {("5",)}),
@@ -41,7 +107,7 @@ MISSING: list[tuple[str, set[Row] | None]] = [
     ("p(x) :- z(x), n = 5, n = 10 / x, n != 5.", None),
     ("p(x) :- z(x), n = 5, n = 10 / x, n != 5, x > 0.", set()),
     ("p(x) :- z(x), c(y), n = y, 10 / x = n, n < 0.", None),
-    ("p(x) :- z(x), n = 10 / x, c(y), m = 5 / (y - 1), n = m, m > 3.", set()),  # m has a value of its own
+    ("p(x) :- z(x), n = 10 / x, c(y), m = 5 / (y - 1), n = m, m > 3.", None),  # n and m are one variable
     # An atom that alone binds what an equation needs has a say: here n has a value.
     ("p(n) :- b(n, x), n = 10 / x, n > 5.", set()),
     ("p(n) :- b(n, x), n = 10 / x, n > 0.", None),
@@ -82,3 +148,4 @@ MISSING: list[tuple[str, set[Row] | None]] = [
     ("p(x) :- z(x), s = sum y : {l(y)}, k = count : {c(_)}, k > 3, s > 3.", set()),
     ("p(x) :- z(x), k = count : {z(_)}, c(k).", set()),  # a sum or count that an atom mentions is no zero
 ]
+MISSING = PLAIN + [(rule % ", ".join(order), answer) for rule, parts, answer in ORDERS for order in in_orders(parts)]

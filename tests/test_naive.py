@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from decimal import Decimal
+from itertools import permutations
+from random import Random
+from typing import Any, TypeAlias, cast
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
 from emberlog.source import Source
 from emberlog.syntax.parser import parse
-from missing_values import FACTS, MISSING
-from strategies import same_rows
+from missing_values import FACTS, MISSING, ORDERS
+from strategies import Case, expected, same_rows, small_programs
+from strategies.small import in_other_orders
 
 Row: TypeAlias = tuple[Any, ...]
 Facts: TypeAlias = Mapping[str, Iterable[Row]]
@@ -239,6 +243,82 @@ def test_a_missing_value_is_an_error_if_the_rest_holds(text: str, answer: set[Ro
             run(text, FACTS)
     else:
         assert run(text, FACTS)["p"] == answer
+
+
+@pytest.mark.parametrize(("rule", "literals", "answer"), ORDERS)
+def test_the_order_of_literals_does_not_matter(rule: str, literals: tuple[str, ...], answer: set[Row] | None) -> None:
+    for order in permutations(literals):
+        assert answer_of(rule % ", ".join(order)) == answer, order
+
+
+def answer_of(text: str) -> set[Row] | None:
+    """The rows of p, or None for an error."""
+    try:
+        return cast("set[Row]", run(text, FACTS)["p"])
+    except naive.EvaluationError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        # Each key is computed from what the other atom binds: then the keys are conditions.
+        ("p(x) :- two(10 / x, y), two(10 / y, x).", {(2,), (5,)}),
+        ("p(x) :- two(10 / y, x), two(10 / x, y).", {(2,), (5,)}),
+        ("p(x) :- two(10 / x, y), two(10 / y, x), x > 2.", {(5,)}),
+        ("p(x) :- bad(10 / x, y), two(10 / y, x).", None),
+        ("p(x) :- bad(10 / x, y), two(10 / y, x), x > 2.", set()),
+        # In a circle of three, two of which atoms bind, the third gets its value from its equation.
+        ("p(u) :- o(q), k(v), u = v + 1, v = q + 1, q = u - 2.", {(2,)}),
+        ("p(u) :- k(q), o(v), u = 10 / v, v = q - 1, q = u - 2.", None),
+        ("p(u) :- five(q), o(v), u = 10 / v, v = q - 1, q = u - 2.", set()),
+        # Three keys: an atom for each, which waits for one of two.
+        ("p(x) :- two(m, x), bad(l, x), n = 10 / x, two(n, y), m = 10 / y, l = m - 2.", {(2,)}),
+    ],
+)
+def test_definitions_that_wait_for_one_another(text: str, answer: set[Row] | None) -> None:
+    facts = {**FACTS, "two": [(5, 2), (2, 5)], "bad": [(5, 0), (3, 2)]}
+    if answer is None:
+        with pytest.raises(naive.EvaluationError):
+            run(text, facts)
+    else:
+        assert run(text, facts)["p"] == answer
+
+
+@settings(max_examples=150)
+@given(small_programs(), st.randoms())
+def test_small_bodies_in_other_orders(case: Case, random: Random) -> None:
+    right = expected(case)
+    for other in in_other_orders(case, random, 4):
+        assert expected(other) == right, f"{case}\n{other}"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "a)", "[a", "a**", "a*+", "(?=a)", "(a)\\1", "\\p{L}", "\\", "a{1001}", "a{,3}"]
+)
+def test_a_fact_that_is_no_pattern_is_an_error(pattern: str) -> None:
+    facts: Facts = {"t": [(pattern, "a"), ("a+", "aa")], "good": [("a+",)]}
+    assert run("p(T) :- t(P, T), match(P, T), good(P).", facts)["p"] == {("aa",)}
+    with pytest.raises(naive.EvaluationError):
+        run("p(T) :- t(P, T), match(P, T).", facts)
+
+
+@pytest.mark.parametrize(
+    ("goal", "true"),
+    [
+        ("m(x), n(y), x = y", True),  # both as floats
+        ("m(x), x = 9007199254740993", True),
+        ("m(x), x = y, y = 9007199254740993", True),
+        ("m(x), n(y), x <= y", True),
+        ("m(x), n(y), x >= y", True),
+        ("m(x), n(y), x < y", False),
+        ("m(x), n(y), x != y", False),
+        ("m(x), m(y), x = y", True),
+    ],
+)
+def test_decimals_against_numbers(goal: str, true: bool) -> None:
+    found = run(f"p() :- {goal}.", {"n": [(2**53 + 1,)], "m": [(Decimal(2**53),)]})
+    assert found["p"] == ({()} if true else set())
 
 
 @pytest.mark.parametrize(

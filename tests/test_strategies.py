@@ -16,7 +16,7 @@ from emberlog.source import Source
 from emberlog.syntax.parser import parse
 from naive.fixpoint import in_order
 from naive.normal import Body as NormalBody
-from naive.normal import Gather, Rule, normalize
+from naive.normal import Computed, Gather, Rule, normalize
 from naive.values import Row, Value
 from strategies import (
     Case,
@@ -99,6 +99,20 @@ def in_recursion(case: Case, type: str) -> bool:
     return any(type in case.columns.get(name, ()) for reads in bodies for name in reads)
 
 
+def defines_twice(case: Case) -> bool:
+    """A rule with two equations of one computed variable."""
+    return any(
+        len(re.findall(rf"[ ,]{name} = ", line)) > 1
+        for line in case.program.splitlines()
+        for name in set(re.findall(r"W[0-9]+", line))
+    )
+
+
+def keys(body: NormalBody) -> int:
+    """How many arguments of the body's atoms are computed."""
+    return sum(isinstance(literal, Computed) for literal in body)
+
+
 @cache
 def answers() -> list[Outcome]:
     return [expected(case) for case in sample()]
@@ -129,6 +143,12 @@ FEATURES: dict[str, Callable[[Case], bool]] = {
     "a negation": lambda case: "not " in case.program or "!p" in case.program,
     "a range": lambda case: "range(" in case.program,
     "a pattern": lambda case: "match(" in case.program,
+    "two equations of one variable": defines_twice,
+    "a variable that equals another": lambda case: (
+        re.search(r"[ ,]W[0-9]+ = [A-Za-z][0-9]*[,.]", case.program) is not None
+    ),
+    "a count of a term": lambda case: re.search(r"countd?<[^>]*[ (]", case.program) is not None,
+    "two computed keys": lambda case: any(keys(rule.body) >= 2 for rule in rules(case)),
     "only some are asked for": lambda case: ".output" in case.program,
 }
 

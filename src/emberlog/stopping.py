@@ -91,8 +91,9 @@ class Stop:
                 over.wait(AGAIN)
 
         def watch_from(event: Event, wait: float | None) -> None:
-            watchers.append(Thread(target=watch, args=(event, wait), name="emberlog-stop", daemon=True))
-            watchers[-1].start()
+            watcher = Thread(target=watch, args=(event, wait), name="emberlog-stop", daemon=True)
+            watcher.start()
+            watchers.append(watcher)
 
         def ask() -> None:
             if not now.is_set():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import emberlog
-from missing_values import FACTS, MISSING, Row
+from missing_values import DECLARED, FACTS, MISSING, ORDERS, PLAIN, Row
 
 RECURSIVE = [(text, answer) for text, answer in MISSING if text.count("p(") > 2]
 
@@ -15,7 +15,7 @@ RECURSIVE = [(text, answer) for text, answer in MISSING if text.count("p(") > 2]
 def agrees(engine: emberlog.Engine, text: str, answer: set[Row] | None, **how: Any) -> None:
     for name, rows in FACTS.items():
         engine.register(name, rows)
-    program = f".decl none(x: number)\n{text}"
+    program = DECLARED + text
     if answer is None:
         with pytest.raises(emberlog.DataError, match="has no value") as raised:
             engine.run(program, **how)["p"].rows()
@@ -38,7 +38,10 @@ def test_in_recursion(text: str, answer: set[Row] | None, storage: str) -> None:
         agrees(engine, text, answer, storage=storage)
 
 
-@pytest.mark.parametrize(("text", "answer"), MISSING[:2] + MISSING[8:12] + RECURSIVE[:2] + MISSING[-5:])
+SOME = PLAIN[:2] + PLAIN[8:12] + RECURSIVE[:2] + PLAIN[-5:] + [(r % ", ".join(p), a) for r, p, a in ORDERS[::4]]
+
+
+@pytest.mark.parametrize(("text", "answer"), SOME)
 def test_on_spark(spark: Any, text: str, answer: set[Row] | None) -> None:
     with emberlog.Engine(spark) as engine:
         agrees(engine, text, answer, placement="spark")

@@ -2,7 +2,8 @@
 
 Values carry their types (see `values`), so all that must be known beforehand is where an integer has to become
 something else: `p(1)` is `p(1.0)` when another rule, a declaration or a fact makes the column a float one. Kinds are
-ordered "" < "unsigned" < "float"; where several meet, the greatest wins. Everything that is not a number is "".
+ordered "" < "unsigned" < "decimal" < "float"; where several meet, the greatest wins. Everything that is not a number is
+"". Decimals are what facts show: no integer becomes one.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 
 from emberlog.syntax import nodes
 from naive.normal import Body, Computed, Gather, Rule, Spread, mentions
 from naive.values import Row, Undefined, Unsigned, Value, canonical, moment, to_float, to_unsigned
 
-ORDER = ("", "unsigned", "float")
+SEEN: Mapping[type, str] = {float: "float", Unsigned: "unsigned", Decimal: "decimal"}
+ORDER = ("", "unsigned", "decimal", "float")
 FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "to_float", "avg"})
 PLAIN_FUNCTIONS = frozenset(
     {"ord", "strlen", "to_number", "land", "lor", "lnot", "cat", "substr", "to_string", "contains", "match"}
@@ -95,8 +98,7 @@ def infer(
     for predicate, rows in facts.items():
         for row in rows:
             for i, value in enumerate(row):
-                kind = "float" if isinstance(value, float) else "unsigned" if isinstance(value, Unsigned) else ""
-                widen(columns, (predicate, i), kind)
+                widen(columns, (predicate, i), SEEN.get(type(value), ""))
     rules = tuple(rules)
     changed = True
     while changed:

@@ -154,6 +154,41 @@ def predicates(body: Body, positive: bool = True) -> Iterator[tuple[str, bool]]:
                 pass
 
 
+def renamed(literal: Literal, names: Mapping[str, str]) -> Literal:
+    """The literal with other names for some variables, inside its aggregate too."""
+
+    def term(old: nodes.Term) -> nodes.Term:
+        match old:
+            case nodes.Variable(name):
+                return replace(old, name=names.get(name, name))
+            case nodes.Call(_, arguments):
+                return replace(old, arguments=tuple(map(term, arguments)))
+            case _:
+                return old
+
+    match literal:
+        case nodes.Atom(_, arguments):
+            return replace(literal, arguments=tuple(map(term, arguments)))
+        case nodes.Test(nodes.Call(_, arguments) as call):
+            return replace(literal, call=replace(call, arguments=tuple(map(term, arguments))))
+        case nodes.Comparison(operator, left, right):
+            return nodes.Comparison(operator, term(left), term(right))
+        case nodes.Not(formula):
+            assert isinstance(formula, nodes.Atom | nodes.Comparison | nodes.Test)
+            inner = renamed(formula, names)
+            assert isinstance(inner, nodes.Atom | nodes.Comparison | nodes.Test)
+            return nodes.Not(inner)
+        case Computed(name, value):
+            return Computed(names.get(name, name), term(value))
+        case Spread(name, arguments):
+            return Spread(names.get(name, name), tuple(map(term, arguments)))
+        case Gather(name, function, target, alternatives):
+            bodies = tuple(tuple(renamed(other, names) for other in body) for body in alternatives)
+            return Gather(names.get(name, name), function, None if target is None else term(target), bodies)
+        case nodes.Truth():
+            return literal
+
+
 # --- rewriting -------------------------------------------------------------------------------------------------------
 
 

@@ -281,9 +281,30 @@ def to_float(value: Any) -> Value:
 
 
 def matches(pattern: Any, text: Any) -> Value:
-    return re.fullmatch(as_python(pattern), text) is not None
+    """Does the pattern match the whole text? `Undefined` if it is no pattern. Flags amid it are not known here."""
+    plain = re.sub(r"\\.", "a", pattern, flags=re.DOTALL)
+    numbers = (number for found in re.findall(r"\{([0-9,]+)\}", plain) for number in found.split(",") if number)
+    refused = re.search(ESCAPE, pattern) or any(re.search(form, plain) for form in REFUSED)
+    if refused or any(int(number) > 1000 for number in numbers):
+        raise Undefined(f"{pattern!r} is no pattern")
+    try:
+        return re.fullmatch(as_python(pattern), text) is not None
+    except re.error as error:
+        if "global flags" in str(error):
+            raise
+        raise Undefined(f"{pattern!r} is no pattern: {error}") from error
 
 
+# What Python reads and the language refuses: escapes, and other forms, escapes apart.
+ESCAPE = r"(?<!\\)(?:\\\\)*\\(?![dwsDWStnrfvaxubBAz])[0-9A-Za-z]"
+REFUSED = (
+    r"\\$",
+    r"\(\?(?!P?<\w|[ims]*(?:-[ims]+)?[:)])",  # groups that are none
+    r"\[\^?\]?[^]]*(?:\[|&&)",  # sets in sets
+    r"[*+?}]\+(?![^[]*\])",  # possessive repetitions
+    r"[\^$][*+?{](?![^[]*\])",  # repeated borders
+    r"\{,",
+)
 WORD = "0-9A-Za-z_"
 SETS = {"d": "0-9", "w": WORD, "s": r" \t\n\r\f\v"}
 BORDER = f"(?:(?<=[{WORD}])(?![{WORD}])|(?<![{WORD}])(?=[{WORD}]))"
@@ -292,6 +313,7 @@ NO_BORDER = f"(?:(?<=[{WORD}])(?=[{WORD}])|(?<![{WORD}])(?![{WORD}]))"
 
 def as_python(pattern: str) -> str:
     """A pattern in Python's spelling: digits, words, blanks and borders are those of ASCII, the end is the end."""
+    pattern = re.sub(r"\(\?<(?=\w)", "(?P<", pattern)
     pattern = re.sub(r"\\x\{([0-9A-Fa-f]+)\}", lambda found: f"\\U{int(found[1], 16):08x}", pattern)
     written, inside, lines = "", False, re.match(r"\(\?[is]*m", pattern) is not None
     for piece in re.findall(r"\\.|.", pattern, re.DOTALL):

@@ -7,13 +7,15 @@ A differential test is three lines:
         assert_agrees(case, on_duckdb)
 
 `terms` has values and expressions, `rules` bodies, `templates` aggregates inside recursion, `programs` puts them
-together, `wide` draws what these leave out (with `universe` and `goals`), `cases` compares.
+together, `wide` draws what these leave out (with `universe` and `goals`), `small` single rules about values that are
+missing, `cases` compares.
 """
 
 from __future__ import annotations
 
 from strategies.cases import Case, Outcome, Run, assert_agrees, difference, expected, reference, same_rows
 from strategies.programs import aggregate_programs, arithmetic_programs, programs, recursive_programs
+from strategies.small import small_programs
 from strategies.wide import broken_programs, wide_programs
 
 __all__ = [
@@ -30,5 +32,6 @@ __all__ = [
     "recursive_programs",
     "reference",
     "same_rows",
+    "small_programs",
     "wide_programs",
 ]

@@ -6,7 +6,7 @@ means does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ Bound = list[tuple[str, str]]
 
 SUMMABLE = (NUMBER, UNSIGNED, FLOAT, DECIMAL)
 COMPUTED = (NUMBER, UNSIGNED, FLOAT)
+NOTHING: Mapping[int, str] = {}
 
 
 @dataclass
@@ -85,21 +86,21 @@ class Goals:
         terms = universe.safe_terms(type, one, self.operand(type, body))
         return self.pick(one, one, *(terms[:3] if body.simple else terms))
 
-    def unsure_term(self, body: Body) -> tuple[str, str]:
-        """A term that may have no value, and its type."""
-        type = self.pick(*COMPUTED) if not body.simple else NUMBER
+    def unsure_term(self, body: Body, type: str = "") -> tuple[str, str]:
+        """A term that may have no value, and its type, if none is given."""
+        type = type or (self.pick(*COMPUTED) if not body.simple else NUMBER)
         choices = [*universe.unsure_terms(type, self.operand(type, body), self.operand(type, body))]
         choices += universe.converted_terms(type, body.known)
         return self.pick(*choices), type
 
     # --- goals ---------------------------------------------------------------------------------------------------
 
-    def atom(self, predicate: Predicate, body: Body, place: int = -1, term: str = "") -> str:
-        """An atom that binds variables, with `term` at `place`."""
+    def atom(self, predicate: Predicate, body: Body, fixed: Mapping[int, str] = NOTHING) -> str:
+        """An atom that binds variables, with the terms `fixed` at their places."""
         arguments = []
         for i, type in enumerate(predicate.types):
-            if i == place:
-                arguments.append(term)
+            if i in fixed:
+                arguments.append(fixed[i])
             elif type == REAL or self.chance(7):
                 arguments.append("_")
             elif type not in (DATE, DECIMAL) and self.chance(12):
@@ -123,9 +124,7 @@ class Goals:
             # No equation: it would bind where it stands first, and then types would differ.
             return f"{name} {self.pick('!=', '<', '>=')} {self.operand(other, body)}"
         right = self.constant(DATE) if type == DATE and self.chance(2) else self.term(type, body)
-        # A variable that is computed has one equation: which of two that may have no value defines it, nothing says.
-        equates = right != name and type != DATE and not name.startswith("W")
-        operators = COMPARISONS if equates else ("!=", "<=", ">")
+        operators = COMPARISONS if right != name and type != DATE else ("!=", "<=", ">")
         return f"{name} {self.pick(*operators)} {right}"
 
     def condition(self, body: Body) -> str | None:
@@ -160,12 +159,33 @@ class Goals:
         if self.unsure:
             goals += self.guards(body)
         uses = self.draw(
-            st.lists(st.sampled_from(("compared", "matched", "absent", "aggregated", "again")), max_size=2)
+            st.lists(
+                st.sampled_from(("compared", "matched", "absent", "aggregated", "again", "twice", "equal")), max_size=2
+            )
         )
         for use in uses:
             goals += self.use(use, name, type, body)
         body.bound.append((name, type))
         return goals
+
+    def keyed(self, body: Body) -> list[str]:
+        """Two atoms of one relation that share a variable, with computed keys."""
+        places = [
+            (predicate, i, j)
+            for predicate in self.readable
+            for i, key in enumerate(predicate.types)
+            for j, shared in enumerate(predicate.types)
+            if i != j and key in COMPUTED and shared != REAL
+        ]
+        if not places:
+            return []
+        predicate, key, place = self.pick(*places)
+        type = predicate.types[place]
+        name = self.pick(*universe.VARIABLES[type])
+        terms = [self.unsure_term(body, predicate.types[key])[0] for _ in range(2)]
+        if (name, type) not in body.known:
+            body.bound.append((name, type))
+        return [self.atom(predicate, body, {key: term, place: name}) for term in terms]
 
     def guards(self, body: Body) -> list[str]:
         """Conditions that often leave out what has no value."""
@@ -189,14 +209,20 @@ class Goals:
                 other = self.operand(type, body)
                 term = name if body.simple else self.pick(*universe.safe_terms(type, name, other))
                 return [f"{again} = {term}", f"{again} {self.pick('!=', '<=', '>')} {self.operand(type, body)}"]
+            case "twice":
+                term = self.unsure_term(body, type)[0] if self.unsure and type in COMPUTED else self.term(type, body)
+                return [f"{name} = {term}" if self.chance(2) else f"{term} = {name}"]
+            case "equal":
+                others = [other for other, _ in body.of(type)] or [self.constant(type)]
+                return [f"{name} = {self.pick(next(self.fresh), *others)}"]
             case _ if not places:
                 return []
             case "matched" | "aggregated":
                 predicate, i = self.pick(*places)
                 if how == "matched" or body.simple:
-                    return [self.atom(predicate, body, i, name)]
+                    return [self.atom(predicate, body, {i: name})]
                 count = next(self.fresh)
-                inside = self.atom(predicate, Body(outer=body.known), i, name)
+                inside = self.atom(predicate, Body(outer=body.known), {i: name})
                 body.bound.append((count, NUMBER))
                 return [f"{count} = count : {{ {inside} }}"]
             case _:
@@ -257,11 +283,14 @@ class Goals:
         atoms = [*must, *(self.pick(*self.readable) for _ in range(self.draw(st.integers(0 if must else 1, most))))]
         goals = [self.atom(predicate, body) for predicate in atoms[:3]]
         extras = ["condition", "computed", "computed"] + ([] if must else ["spread", "collected", "collected"])
+        extras += ["keyed"] if self.unsure and not must else []
         chosen = [self.pick(*extras) for _ in range(self.pick(0, 1, 1, 2))]
         for kind in [*chosen, *(["computed"] if self.unsure and not must and self.chance(2) else [])]:
             match kind:
                 case "computed":
                     goals += self.computed(body)
+                case "keyed":
+                    goals += self.keyed(body)
                 case "spread":
                     goals += self.spread(body)
                 case "collected":

@@ -97,6 +97,8 @@ class Draft(Goals):
             if not fits:
                 function, fits = "count", [("_", NUMBER)]
             name, type = self.pick(*fits)
+            if function in ("count", "countd") and self.unsure and self.chance(2):
+                name, type = self.unsure_term(body)
             heads.append(f"{function}<{name}>")
             counts = function in ("count", "countd")
             rounds = function == "avg" or (function == "sum" and type == FLOAT)
