@@ -24,7 +24,7 @@ from emberlog.diagnostics import LimitError
 from emberlog.stopping import Stop
 
 GRACE = 0.3  # seconds in which those who ask may tell more precisely what was being done
-AGAIN = 1.0  # seconds: what was raised may have met code that dropped it
+AGAIN = 0.5  # seconds: what was raised may have met code that dropped it
 COMPILER = "emberlog-compile"  # the name of threads that compile
 POLL = 0.05  # seconds between two looks at a call that goes on
 
@@ -120,7 +120,7 @@ class _Raised:
             if self._over or now < self._next or self._thread in _shielded or _is_importing(self._thread):
                 return
             self._next = now + AGAIN
-            self._quiet = self._quiet or _Quiet()
+            self._quiet = self._quiet or _Quiet(self._thread, self._raise_soon)
             self._raise()
 
     def end(self) -> None:
@@ -137,6 +137,10 @@ class _Raised:
                     pass
             self._quiet.end()
 
+    def _raise_soon(self) -> None:
+        """What was raised is lost: the next time that somebody asks is time enough."""
+        self._next = monotonic()
+
     def _raise(self) -> None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(self._target, ctypes.py_object(TimeUp))
 
@@ -145,13 +149,17 @@ class _Quiet:
     """Python writes to the terminal what it dropped within a destructor or a callback of the garbage collector. Of
     `TimeUp` this is no news, because it is raised again."""
 
-    def __init__(self) -> None:
+    def __init__(self, thread: int, dropped: Callable[[], None]) -> None:
+        self._thread = thread
+        self._dropped = dropped
         self._before = sys.unraisablehook
         self._hook = self._tell  # one object: each access makes another bound method
         sys.unraisablehook = self._hook
 
     def _tell(self, dropped: sys.UnraisableHookArgs) -> None:
-        if not issubclass(dropped.exc_type, TimeUp):
+        if issubclass(dropped.exc_type, TimeUp) and get_ident() == self._thread:
+            self._dropped()
+        else:
             self._before(dropped)
 
     def end(self) -> None:

@@ -140,11 +140,19 @@ def test_what_is_known_of_a_pivot_is_not_read() -> None:
     assert [described(step) for step in nest.checks] == ["check ="]
 
 
-def test_nests_of_one_rule_do_not_share_extra_variables() -> None:
+def test_extra_variables_have_the_kinds_of_their_columns_in_each_nest() -> None:
     text = '.decl e(a: symbol, b: number)\np(S,X) <- e(S,X). p(S,Y) <- p("a",X), p(S,3), e(S,Y), e(_,X).'
-    made: tuple[Nest, ...] = nests(component(text), {})
-    extra = [name for nest in made for _, name in nest.binds if name.startswith("@")]
-    assert len(extra) == len(set(extra)) == 2
+    program = component(text)
+    made: tuple[Nest, ...] = nests(program, {})
+    extra = [
+        (nest.kinds[name], program.kinds("p")[spot])
+        for nest in made
+        for spot, name in nest.binds
+        if name.startswith("@")
+    ]
+    assert len(extra) == 2 and extra[0] != extra[1]
+    assert all(kind == wanted for kind, wanted in extra)
+    assert not any(name.startswith("@") for rule in program.rules for name in rule.kinds)
 
 
 def test_indexes_are_shared() -> None:

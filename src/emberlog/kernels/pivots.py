@@ -37,6 +37,19 @@ def _are_apart(program: KernelProgram, one: Mapping[str, int], other: Mapping[st
 
 def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int]]:
     """Every assignment of one position to each table that contains `chosen` and that all rules keep."""
+    found, waiting = [], [chosen]
+    while waiting:
+        partial = waiting.pop()
+        if (more := _extended(program, partial)) is None:
+            found.append(partial)
+        else:
+            waiting.extend(reversed(more))
+    return found
+
+
+def _extended(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int]] | None:
+    """The assignments with one table more that a rule allows; None if every table has its position and all rules keep
+    them."""
     for rule in program.rules:
         atoms = [goal for goal in rule.body if isinstance(goal, Atom) and program.table(goal.relation)]
         places = [(rule.head, rule.arguments), *((atom.relation, atom.arguments) for atom in atoms)]
@@ -54,9 +67,8 @@ def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int
             else:
                 table = program.table(name)
                 assert table is not None
-                spots = [spot for spot in table.keys if arguments[spot] == carried]
-                return [more for spot in spots for more in _grown(program, {**chosen, name: spot})]
-    return [chosen] if len(chosen) == len(program.tables) else []
+                return [{**chosen, name: spot} for spot in table.keys if arguments[spot] == carried]
+    return None if len(chosen) == len(program.tables) else []
 
 
 def divided(found: Pivots, program: KernelProgram, partition: Mapping[str, int] | None) -> Pivots:

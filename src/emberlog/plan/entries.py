@@ -21,6 +21,8 @@ from emberlog.plan.logical import (
     Top,
     Union,
     Unit,
+    bottom_up,
+    children,
     scans,
 )
 from emberlog.plan.names import given_name, given_part, stateless
@@ -95,27 +97,26 @@ def _is_union(plan: Plan) -> bool:
 
 def is_empty(plan: Plan, empty: set[str]) -> bool:
     """True if a plan gives no rows because relations that it reads have none."""
+    found: dict[int, bool] = {}
+    for node in bottom_up(plan, lambda node: id(node) in found):
+        found[id(node)] = _is_empty_above(node, [found[id(child)] for child in children(node)], empty)
+    return found[id(plan)]
+
+
+def _is_empty_above(plan: Plan, inputs: list[bool], empty: set[str]) -> bool:
+    """The same for a node of whose inputs it is known."""
     match plan:
         case Unit():
             return False
         case Scan(relation):
             return relation in empty
-        case Join(left, right):
-            return is_empty(left, empty) or is_empty(right, empty)
-        case Union(inputs):
-            return all(is_empty(part, empty) for part in inputs)
-        case Antijoin(left) | Lookup(left):
-            return is_empty(left, empty)
-        case (
-            Select(child)
-            | Extend(child)
-            | Expand(child)
-            | Project(child)
-            | Distinct(child)
-            | Group(child)
-            | Top(child)
-            | Guard(child)
-        ):
-            return is_empty(child, empty)
+        case Join():
+            return any(inputs)
+        case Union():
+            return all(inputs)
+        case Antijoin() | Lookup():
+            return inputs[0]
+        case Select() | Extend() | Expand() | Project() | Distinct() | Group() | Top() | Guard():
+            return inputs[0]
         case _:
             assert_never(plan)
