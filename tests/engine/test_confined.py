@@ -185,3 +185,10 @@ def test_on_spark(world: Path, spark: Any) -> None:
     text = READ.format('IO=parquet, filename="own.parquet"')
     assert run(world, text + ".output p\n", "spark", spark)
     assert (world / "out" / "p.csv").read_text() == "shown\n"
+
+
+def test_links_in_a_circle_are_refused(world: Path) -> None:
+    (world / "facts" / "one").symlink_to("two")
+    (world / "facts" / "two").symlink_to("one")
+    with pytest.raises(emberlog.DataError, match="confined"):
+        run(world, READ.format('filename="one/own.facts"'))

@@ -88,3 +88,17 @@ def test_a_database_that_cannot_be_reached(on_spark: Place) -> None:
         on_spark.run(text)
     assert raised.value.span is not None
     assert "hidden" not in str(raised.value).replace('password="hidden"', "")
+
+
+@pytest.mark.parametrize("below", ["", "below"], ids=["a file", "below a file"])
+def test_a_folder_that_cannot_be_one(tmp_path: Path, local: Place, below: str) -> None:
+    (tmp_path / "taken").write_text("kept")
+    folder = tmp_path / "taken" / below
+    with pytest.raises(emberlog.UsageError, match=r"persist .* cannot be a folder"):
+        local.engine().run(ROWS, persist=folder)
+    with (
+        emberlog.Engine(executor="local", run_dir=folder) as engine,
+        pytest.raises(emberlog.UsageError, match=r"run_dir .* cannot be a folder"),
+    ):
+        engine.run(ROWS)
+    assert (tmp_path / "taken").read_text() == "kept"
