@@ -288,13 +288,11 @@ def _spelled(body: Body, definitions: Definitions, types: dict[str, Type]) -> li
 
 
 def _definition(literal: Literal, variable: str, name: str) -> Literal:
-    match literal:
-        case Spread() | Gather():
-            return replace(literal, variable=name)
-        case _:
-            term = next(term for own, term in _equations(literal) if own == variable)
-            span = literal.span if isinstance(literal, Bind) else literal.condition.span  # type: ignore[union-attr]
-            return Bind(name, term, span)
+    """A literal that defines a variable, with another name for it."""
+    if isinstance(literal, Spread | Gather):
+        return replace(literal, variable=name)
+    term = next(term for own, term in _equations(literal) if own == variable)
+    return Bind(name, term, literal.condition.span if isinstance(literal, Filter) else literal.span)
 
 
 def _part(variable: str, index: int) -> str:

@@ -17,7 +17,7 @@ falls into (`regroup`): their old value goes, their new one comes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 from typing import TypeAlias, TypeVar
 
@@ -71,16 +71,7 @@ class DeltaRule:
     def reading_new(self) -> DeltaRule:
         """The rule in which all other atoms read `new`: some combinations are met twice, which an insertion into an
         idempotent head, or a contribution that replaces the one of its identity, allows."""
-        return DeltaRule(
-            self.rule,
-            self.at,
-            self.sign,
-            self.effect,
-            tuple((place, "new") for place, _ in self.reads),
-            self.identity,
-            self.moved,
-            self.idempotent,
-        )
+        return replace(self, reads=tuple((place, "new") for place, _ in self.reads))
 
 
 def delta_rules(
