@@ -25,6 +25,10 @@ FACTS: dict[str, list[Row]] = {
     "pair": [(3, 0)],
     "nine": [(9, 9)],
     "three": [(3, 5)],
+    "u": [(5, LARGE), (1, 5), (0, 0), (2, LARGE)],
+    "v2": [(LARGE, LARGE), (1, 0), (5, 5), (0, LARGE), (1, 5), (0, 0), (5, 0), (0, 5)],
+    "few": [(0,), (1,), (2,)],
+    "twice": [(0, 1), (2, 2)],
 }
 
 DECLARED = ".decl none(x: number)\n.decl none2(x: number, y: number)\n"
@@ -71,10 +75,19 @@ ORDERS: list[tuple[str, tuple[str, ...], set[Row] | None]] = [
     ("p() :- %s.", ("o(x)", "k(y)", "y = count : {none2(_, n)}", "n = 10 / x", "y > 100"), None),
     ("p(count<10 / x>) :- %s.", ("o(x)", "w(_)"), None),
     ("p(count<10 / x>) :- %s.", ("w(x)", "k(_)"), {(1,)}),
+    # Two aggregates of one variable are compared.
+    (
+        "p() :- %s.",
+        ("n = count : {k(q)}", "y = count : {k(q), q = x}", "l(x)", "n = y", "y = y + x"),
+        set(),
+    ),
+    ("p(x) :- %s.", ("y = count : {k(_)}", "y = count : {k(q), q = x}", "l(x)", "z = x - 1", "z > -1"), {(1,)}),
     # Definitions in a circle are conditions.
     ("p() :- %s.", ("o(x)", "five(y)", "x = y + 1", "y = 10 / x"), set()),
     ("p() :- %s.", ("o(x)", "five(y)", "x = y - 5", "y = 10 / x"), None),
     ("p() :- %s.", ("w(x)", "five(y)", "x = y - 3", "y = 10 / x"), {()}),
+    ("p(x) :- %s.", ("u(x % x, y)", "x = n - 1", "v2(x + y, n)", "v2(x, _)"), set()),
+    ("p() :- %s.", ("twice(y, _)", "w(x)", "x = count : {few(q), q = 10 / y}", "y = sum q : {few(q), q = x}"), set()),
 ]
 
 

@@ -40,11 +40,17 @@ def define_first(rule: CoreRule) -> CoreRule:
 
 
 def _defined(body: Body, bound: frozenset[str], types: dict[str, Type]) -> Body:
-    body = tuple(_inside(literal, types) for literal in body)
-    definitions = _without_deadlocks(body, bound, _definitions(body, bound))
+    computed: dict[str, Term] = {}
+    body = tuple(part for literal in body for part in _named(_inside(literal, types), types, computed))
+    body, definitions = _defining(body, bound, types)
     lacking = _missing_variables(body, definitions, types)
-    definitions = {name: found for name, found in definitions.items() if name in lacking}
-    return tuple(_ordered(_spelled(body, definitions, types), bound, lacking, types))
+    definitions = {name: at for name, at in definitions.items() if name in lacking or _several(body, at)}
+    return tuple(_put_back(_ordered(_spelled(body, definitions, types), bound, lacking, types), computed))
+
+
+def _several(body: Body, indexes: tuple[int, ...]) -> bool:
+    """True if there are several definitions and not all are equations, of which one would be a condition."""
+    return len(indexes) > 1 and any(isinstance(body[index], Spread | Gather) for index in indexes)
 
 
 def _inside(literal: Literal, types: dict[str, Type]) -> Literal:
@@ -58,6 +64,34 @@ def _inside(literal: Literal, types: dict[str, Type]) -> Literal:
         target = target if target is None else rename_term(target, merged)
         bodies.append(_defined(tuple(_renamed(body, merged, types)), bound, types))
     return replace(literal, bodies=tuple(bodies), target=target)
+
+
+def _named(literal: Literal, types: dict[str, Type], computed: dict[str, Term]) -> Iterator[Literal]:
+    """The literal, with variables for the computed arguments of an atom, and equations that define these."""
+    if not isinstance(literal, Match):
+        yield literal
+        return
+    arguments = list(literal.arguments)
+    for spot, argument in enumerate(arguments):
+        if isinstance(argument, Call):
+            name = f"{literal.predicate}.{spot}/{len(types)}"
+            types[name] = type_of(argument, types)
+            computed[name], arguments[spot] = argument, Variable(name)
+            yield Bind(name, argument)
+    yield replace(literal, arguments=tuple(arguments))
+
+
+def _put_back(body: Iterable[Literal], computed: Mapping[str, Term]) -> Iterator[Literal]:
+    """The literals with the computed arguments of atoms in their places again, where an equation defines them."""
+    defined: dict[str, Term] = {}
+    for literal in body:
+        if isinstance(literal, Match):
+            terms = (defined.get(term.name, term) if isinstance(term, Variable) else term for term in literal.arguments)
+            yield replace(literal, arguments=tuple(terms))
+        elif isinstance(literal, Bind) and literal.variable in computed:
+            defined[literal.variable] = computed[literal.variable]
+        else:
+            yield literal
 
 
 # --- variables that are equal ----------------------------------------------------------------------------------------
@@ -89,10 +123,7 @@ def _renamed(body: Iterable[Literal], merged: Mapping[str, str], types: dict[str
         new = rename(literal, merged) if merged else literal
         match new:
             case Spread(variable) | Gather(variable) if variable in needs(new):
-                apart = f"{variable}'"
-                types[apart] = types[variable]
-                yield replace(new, variable=apart)
-                yield Filter(Comparison("=", Variable(variable), Variable(apart)))
+                yield from _apart(new, types)
             case Bind(variable, Variable(name)) if variable == name:
                 continue
             case Filter(Comparison("=", Variable(one), Variable(other))) if one == other and merged:
@@ -101,19 +132,48 @@ def _renamed(body: Iterable[Literal], merged: Mapping[str, str], types: dict[str
                 yield new
 
 
+def _apart(literal: Literal, types: dict[str, Type]) -> tuple[Literal, Literal]:
+    """A range or aggregate with a variable of its own, and the condition that it equals the one that it had."""
+    assert isinstance(literal, Spread | Gather)
+    name = f"{literal.variable}'{len(types)}"
+    types[name] = types[literal.variable]
+    return replace(literal, variable=name), Filter(Comparison("=", Variable(literal.variable), Variable(name)))
+
+
 # --- definitions -----------------------------------------------------------------------------------------------------
 
 # For each variable that has some: the literals that define it, by their index in the body.
 Definitions = dict[str, tuple[int, ...]]
 
 
-def _definitions(body: Body, bound: frozenset[str]) -> Definitions:
-    """The definitions of each variable, without those that go in a circle."""
+def _defining(body: Body, bound: frozenset[str], types: dict[str, Type]) -> tuple[Body, Definitions]:
+    """The definitions of each variable; in the body, ranges and aggregates that define nothing are set apart."""
+    conditions: set[Literal] = set()  # equations that define nothing
+    apart: set[str] = set()
+    while True:
+        found = _candidates(body, bound, conditions)
+        conditions |= _in_circles(body, found)
+        definitions = {
+            name: kept for name in found if (kept := tuple(i for i in found[name] if body[i] not in conditions))
+        }
+        if loose := _loose(body, definitions):
+            made = {index: _apart(body[index], types) for index in loose}
+            body = tuple(part for i, literal in enumerate(body) for part in made.get(i, (literal,)))
+            conditions |= {condition for _, condition in made.values()}
+            apart |= {name for literal, _ in made.values() for name in gives(literal)}
+        elif stuck := definitions.keys() - _settled(body, bound, definitions) - apart:
+            conditions |= {body[index] for name in stuck for index in definitions[name]}
+        else:
+            return body, definitions
+
+
+def _candidates(body: Body, bound: frozenset[str], conditions: Collection[Literal]) -> Definitions:
+    """The equations that define each variable, if none of them go in a circle."""
     candidates: dict[str, list[int]] = {}
     early: set[tuple[str, int]] = set()  # what stands before all that mentions the variable: no need to look further
     known, mentioned = set(bound), set(bound)
     for index, literal in enumerate(body):
-        for variable, _ in _equations(literal):
+        for variable, _ in () if literal in conditions else _equations(literal):
             candidates.setdefault(variable, []).append(index)
             if variable not in mentioned and _needed(literal, variable) <= known:
                 early.add((variable, index))
@@ -128,24 +188,31 @@ def _definitions(body: Body, bound: frozenset[str]) -> Definitions:
             found[variable] = tuple(
                 i for i in indexes if (variable, i) in early or _needed(body[i], variable) <= reached
             )
-    found = {variable: indexes for variable, indexes in found.items() if indexes}
+    return {variable: indexes for variable, indexes in found.items() if indexes}
+
+
+def _in_circles(body: Body, definitions: Definitions) -> set[Literal]:
+    """The definitions that need, directly or through others, the variable that they define."""
     graph = {
-        variable: [name for i in indexes for name in _needed(body[i], variable) if name in found]
-        for variable, indexes in found.items()
+        variable: [name for i in indexes for name in _needed(body[i], variable) if name in definitions]
+        for variable, indexes in definitions.items()
     }
     circle = {name: number for number, part in enumerate(strongly_connected(graph)) for name in part}
-    outside = {
-        variable: tuple(i for i in indexes if circle[variable] not in map(circle.get, _needed(body[i], variable)))
-        for variable, indexes in found.items()
+    return {
+        body[index]
+        for variable, indexes in definitions.items()
+        for index in indexes
+        if circle[variable] in map(circle.get, _needed(body[index], variable))
     }
-    return {variable: indexes for variable, indexes in outside.items() if indexes}
 
 
-def _without_deadlocks(body: Body, bound: frozenset[str], definitions: Definitions) -> Definitions:
-    """The definitions without those that wait for an atom which waits for them."""
-    while stuck := definitions.keys() - _settled(body, bound, definitions):
-        definitions = {variable: found for variable, found in definitions.items() if variable not in stuck}
-    return definitions
+def _loose(body: Body, definitions: Definitions) -> set[int]:
+    """The ranges and aggregates that do not define their variable."""
+    return {
+        index
+        for index, literal in enumerate(body)
+        if isinstance(literal, Spread | Gather) and index not in definitions.get(literal.variable, ())
+    }
 
 
 def _settled(body: Body, bound: Iterable[str], definitions: Definitions) -> set[str]:
