@@ -10,7 +10,7 @@ The left program derives every length of every path, without end on a cycle; the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from emberlog.analysis.program import Absent, CheckedProgram, Component, CoreRule, Filter, Match, atoms
@@ -32,8 +32,9 @@ class _Move:
 def push_aggregates(program: CheckedProgram, wanted: Collection[str]) -> CheckedProgram:
     """The program with every aggregate moved into the recursion below it, where that is proved; `wanted` are the
     relations that somebody asks for."""
+    readers = _readers(program)
     for number, component in enumerate(program.components):
-        for move in _moves(program, component, wanted):
+        for move in _moves(component, readers, wanted):
             moved = _moved(program, component, move)
             if moved is not None:
                 signature = program.signatures[move.inner]
@@ -47,19 +48,28 @@ def push_aggregates(program: CheckedProgram, wanted: Collection[str]) -> Checked
     return program
 
 
-def _moves(program: CheckedProgram, component: Component, wanted: Collection[str]) -> Iterator[_Move]:
+def _readers(program: CheckedProgram) -> dict[str, list[CoreRule]]:
+    """The rules that read each predicate from outside of its component."""
+    found: dict[str, list[CoreRule]] = {}
+    for component in program.components:
+        for rule in component.rules:
+            for name in {*rule.reads()} - {*component.predicates}:
+                found.setdefault(name, []).append(rule)
+    return found
+
+
+def _moves(
+    component: Component, readers: Mapping[str, Sequence[CoreRule]], wanted: Collection[str]
+) -> Iterator[_Move]:
     if not component.recursive or component.indexed or any(rule.aggregates for rule in component.rules):
         return
     for name in component.predicates:
         if name in wanted:
             continue
-        outside = [rule for other in program.components if other is not component for rule in other.rules]
-        readers = [rule for rule in outside if name in rule.reads()]
-        moves = {_read(rule, name) for rule in readers}
+        moves = [_read(rule, name) for rule in readers.get(name, ())]
         if len({None if move is None else (move.position, move.aggregate.function) for move in moves}) == 1:
-            move = next(iter(moves))
-            if move is not None:
-                yield move
+            if moves[0] is not None:
+                yield moves[0]
 
 
 def _read(rule: CoreRule, inner: str) -> _Move | None:
