@@ -141,6 +141,8 @@ PLAIN: list[tuple[str, set[Row] | None]] = [
     ("p(x) :- z(x), x = range(0, 10 / x).", None),
     ("p(y) :- z(x), y = range(0, 3, x), x > 0.", {(0,), (2,)}),
     ("p(y) :- l(x), y = x + 1, y > 0.", None),
+    ("p(x) :- w(x), x > 100, -(-9223372036854775808) > x.", set()),
+    ("p(x) :- w(x), -(-9223372036854775808) > x.", None),
     ("p(y) :- f(x), y = sqrt(x), y >= 0.", None),
     ("p(x) :- z(x), !(b(_, y), y < 10 / x).", None),
     # A sum that stands beside another aggregate is computed for that one's groups, too.

@@ -43,7 +43,7 @@ from emberlog.syntax.nodes import (
     Until,
     Variable,
 )
-from emberlog.types import without_sign
+from emberlog.types import INT64_MIN, without_sign
 
 MOST_DISJUNCTS = 1000
 # The opposite of `<` is `>=` only where there is no NaN: types decide, so until then it is `not <`.
@@ -128,9 +128,9 @@ def _fact(number: int, head: Atom, rule: Rule, result: Normalized) -> list[Diagn
 
 
 def fold(term: Term) -> Term:
-    """A negated number as a constant; any other term as it is."""
+    """A negated number as a constant; any other term, and a number that does not fit then, as it is."""
     match term:
-        case Call("neg", (Constant(value) as inner,)) if not isinstance(value, bool | str):
+        case Call("neg", (Constant(value) as inner,)) if not isinstance(value, bool | str) and value != INT64_MIN:
             return Constant(without_sign(-value), inner.kind, span=term.span)
         case _:
             return term

@@ -58,9 +58,7 @@ def _readers(program: CheckedProgram) -> dict[str, list[CoreRule]]:
     return found
 
 
-def _moves(
-    component: Component, readers: Mapping[str, Sequence[CoreRule]], wanted: Collection[str]
-) -> Iterator[_Move]:
+def _moves(component: Component, readers: Mapping[str, Sequence[CoreRule]], wanted: Collection[str]) -> Iterator[_Move]:
     if not component.recursive or component.indexed or any(rule.aggregates for rule in component.rules):
         return
     for name in component.predicates:
