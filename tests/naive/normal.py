@@ -289,7 +289,7 @@ class Rewriter:
                 return term
             case nodes.Parameter(name):
                 return nodes.Constant(self.params[name])
-            case nodes.Call("neg", (nodes.Constant(value),)) if isinstance(value, int | float):
+            case nodes.Call("neg", (nodes.Constant(value),)) if isinstance(value, int | float) and value != -(2**63):
                 return nodes.Constant(-value)
             case nodes.Call(function, arguments):
                 inside = tuple(self.term(argument, lifted) for argument in arguments)
