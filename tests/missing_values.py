@@ -144,6 +144,12 @@ PLAIN: list[tuple[str, set[Row] | None]] = [
     ("p(x) :- w(x), x > 100, -(-9223372036854775808) > x.", set()),
     ("p(x) :- w(x), -(-9223372036854775808) > x.", None),
     ("p(y) :- f(x), y = sqrt(x), y >= 0.", None),
+    ("p(min<y>) :- f(x), y = x / 0.0.", None),
+    ("p(x, max<y>) :- f(x), y = x / 0.0.", None),
+    ("p(min<sqrt(-1.0)>) :- f(_).", None),
+    ("p(max<y>) :- y = log(0.0).", None),
+    ("p(y) :- y = max z : {f(x), z = x / 0.0}.", None),
+    ("p(min<y>) :- f(x), x > 100.0, y = x / 0.0.", set()),
     ("p(x) :- z(x), !(b(_, y), y < 10 / x).", None),
     # A sum that stands beside another aggregate is computed for that one's groups, too.
     ("p(x, s) :- z(x), s = sum y : {l(y), y > x}, k = count : {b(x, _)}.", None),

@@ -11,17 +11,22 @@ from pathlib import Path
 
 import pytest
 
+import emberlog
+
 PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
 GROUND = frozenset({"source", "diagnostics", "types", "deep"})
 MEASURING = frozenset({"stats", "memory"})
 PLANNING = GROUND | {"syntax", "analysis", "rules", "plan"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
-RUNNING = PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "sql", "data", "kernels", "executors"}
+RUNNING = (
+    PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "store", "sql", "data", "kernels", "executors"}
+)
 PUBLIC = RUNNING | {"notices", "asked", "explain", "relation", "result", "engine"}
 
 # What each part of the package may import. A part is a module or folder directly under `emberlog`.
 ALLOWED: dict[str, frozenset[str]] = {
+    "loading": frozenset(),
     "source": frozenset(),
     "types": frozenset(),
     "patterns": frozenset(),
@@ -44,13 +49,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     "asked": PLANNING,
     "explain": PLANNING | MEASURING | {"asked", "kernels"},
     "data": GROUND | {"syntax"},
-    "sql": PLANNING | STOPPING | MEASURING | {"patterns"},
-    "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline"},
+    "store": PLANNING | {"data"},
+    "sql": PLANNING | STOPPING | MEASURING | {"patterns", "store"},
+    "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline", "store"},
     "executors": RUNNING,
     "relation": GROUND | {"data"},
     "result": RUNNING | {"relation"},
     "engine": PUBLIC,
-    "cli": PUBLIC | {"generate"},
+    "cli": PUBLIC | {"generate", "loading"},
 }
 
 # Slow to import, or not everybody's: loaded only where they are used.
@@ -112,6 +118,14 @@ def loaded(code: str, modules: set[str]) -> list[str]:
 
 def test_import_emberlog_loads_nothing_heavy() -> None:
     assert loaded("", set(HEAVY)) == []
+
+
+def test_public_names_are_loaded_when_they_are_used() -> None:
+    assert loaded("", {"emberlog.diagnostics", "emberlog.engine", "typing"}) == []
+    assert loaded("emberlog.UsageError", {"emberlog.diagnostics", "emberlog.engine"}) == ["emberlog.diagnostics"]
+    assert set(emberlog.__all__) == {*emberlog._MODULE_OF, "__version__"} <= set(dir(emberlog))
+    assert all(getattr(emberlog, name).__name__ == name for name in emberlog._MODULE_OF)
+    assert not hasattr(emberlog, "Enigne")
 
 
 @pytest.mark.parametrize("evaluator", ["auto", "kernel"])

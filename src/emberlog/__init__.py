@@ -8,23 +8,25 @@ with emberlog.Engine(executor="local") as engine:
     print(result["tc"].rows())
 """
 
-from emberlog.analysis.program import Verdict
-from emberlog.diagnostics import (
-    CancelledError,
-    DataError,
-    EmberlogError,
-    EmberlogWarning,
-    ExecutionError,
-    InternalError,
-    LimitError,
-    ProgramError,
-    UsageError,
-)
-from emberlog.engine import Engine
-from emberlog.progress import ProgressEvent
-from emberlog.relation import Relation
-from emberlog.result import Result
-from emberlog.stats import Limits, Stats
+TYPE_CHECKING = False  # not from `typing`: Ctrl-C is handled only after this module is loaded, which is to be soon
+if TYPE_CHECKING:
+    from emberlog.analysis.program import Verdict
+    from emberlog.diagnostics import (
+        CancelledError,
+        DataError,
+        EmberlogError,
+        EmberlogWarning,
+        ExecutionError,
+        InternalError,
+        LimitError,
+        ProgramError,
+        UsageError,
+    )
+    from emberlog.engine import Engine
+    from emberlog.progress import ProgressEvent
+    from emberlog.relation import Relation
+    from emberlog.result import Result
+    from emberlog.stats import Limits, Stats
 
 __version__ = "0.1.0"
 
@@ -47,3 +49,38 @@ __all__ = [
     "Verdict",
     "__version__",
 ]
+
+_MODULES = {
+    "emberlog.analysis.program": ("Verdict",),
+    "emberlog.diagnostics": (
+        "CancelledError",
+        "DataError",
+        "EmberlogError",
+        "EmberlogWarning",
+        "ExecutionError",
+        "InternalError",
+        "LimitError",
+        "ProgramError",
+        "UsageError",
+    ),
+    "emberlog.engine": ("Engine",),
+    "emberlog.progress": ("ProgressEvent",),
+    "emberlog.relation": ("Relation",),
+    "emberlog.result": ("Result",),
+    "emberlog.stats": ("Limits", "Stats"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+if not TYPE_CHECKING:  # a type checker is to know the names, and that there are no others
+
+    def __getattr__(name: str) -> object:
+        """Loads a public name when it is first used."""
+        from importlib import import_module
+
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(_MODULE_OF[name]), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

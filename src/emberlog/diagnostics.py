@@ -6,10 +6,13 @@ diagnostics; whoever drives the checks raises one `ProgramError` with all of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
+from pathlib import Path
 
 from emberlog.source import Span
 
@@ -179,3 +182,31 @@ class InternalError(EmberlogError):
 
     exit_code = 70
     code = "E0999"
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})  # the machine's fault, not that of who named the file
+_NO_FOLDER = "a part of this path is a file, not a folder: name another place"
+_NOT_ALLOWED = "name a place that you may write to"
+_ADVICE: Mapping[int, str] = {
+    errno.ENOENT: "make the folder first, or name another place",
+    errno.ENOTDIR: _NO_FOLDER,
+    errno.EEXIST: _NO_FOLDER,
+    errno.EISDIR: "a folder has this name already: name another one",
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.EROFS: _NOT_ALLOWED,
+    errno.ENAMETOOLONG: "name a shorter one",
+    errno.ENOSPC: "make room there, or name another place",
+    errno.EDQUOT: "make room there, or name another place",
+}
+
+
+def cannot_write(what: str | Path, error: OSError) -> EmberlogError:
+    """The error for a file, folder or stream that the system did not let us write, with what to do about it."""
+    number = error.errno or 0
+    # Not `error.strerror`: Arrow's has the path in it once more.
+    text = f"cannot write {what}: {os.strerror(number) if number else error}"
+    kind = ExecutionError if number in _FULL else UsageError
+    return kind(text, fix=_ADVICE.get(number))

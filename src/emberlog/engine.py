@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from emberlog.progress import ProgressFunction
     from emberlog.relation import Relation
     from emberlog.result import Result
+    from emberlog.store.kept import Kept
 
 EXECUTORS = ("spark", "local")
 PLACEMENTS = ("auto", "local", "spark")
@@ -130,6 +131,7 @@ class Engine:
         self._files: Literal["anywhere", "confined"] = files
         self._run_dir = None if run_dir is None else path_of(run_dir, "run_dir")
         self._sources: dict[str, Source] = {}
+        self._kept: Kept | None = None  # what runs made of them
         self._last = _Last()
         self._runs: weakref.WeakSet[Any] = weakref.WeakSet()
         self._stops: weakref.WeakSet[Stop] = weakref.WeakSet()  # of runs, as long as somebody holds their relations
@@ -152,6 +154,7 @@ class Engine:
             self._sources[name] = RelationSource(source)
         else:
             self._sources[name] = source_of(name, source, header=header, delimiter=delimiter)
+        self.forget(name)
 
     def unregister(self, name: str) -> None:
         """Forgets a registered source. Results of earlier runs stay."""
@@ -162,6 +165,14 @@ class Engine:
                 f"`{name}` is not registered", fix=did_you_mean(name, self._sources) or f"registered: {listed}"
             )
         del self._sources[name]
+        self.forget(name)
+
+    def forget(self, name: str) -> None:
+        """Lets go of what earlier runs made of a registered source and kept for the next one: its rows, sorted and as
+        numbers. The source stays registered, and is read again."""
+        self._check_open()
+        if self._kept is not None:
+            self._kept.forget(name)
 
     @property
     def spark(self) -> Any:
@@ -410,7 +421,15 @@ class Engine:
             evaluator=evaluator,  # type: ignore[arg-type]
             variants=Variants.of(variants),
             clock=clock,
+            kept=self._kept_of_sources(),
         )
+
+    def _kept_of_sources(self) -> Kept:
+        if self._kept is None:
+            from emberlog.store.kept import Kept
+
+            self._kept = Kept(self._sources)
+        return self._kept
 
     def _all_sources(self, program: Program, facts_dir: Path | None) -> dict[str, Source]:
         """Registered sources, and what the program's `.input`s name where nothing is registered."""

@@ -8,6 +8,7 @@ are not counted: they are as they are on disk, and the system takes them back wh
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -32,9 +33,10 @@ FEWER = "write(path), to_spark(), head(n) and a loop over the relation need no r
 def bytes_of(text: str) -> int:
     """A size such as `4GB`."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text.lower())
-    if found is None or not float(found.group(1)):
-        raise UsageError(f"memory is a size such as 4GB, not {text!r}")
-    return int(float(found.group(1)) * UNITS[found.group(2)])
+    size = float(found.group(1)) * UNITS[found.group(2)] if found is not None else 0
+    if not 0 < size < math.inf:
+        raise UsageError(f"memory is a size such as 4GB, not {text[:40]!r}")
+    return int(size)
 
 
 # --- the machine and its groups --------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ class Holder(Protocol):
 
     def reader(self) -> pa.RecordBatchReader: ...
 
-    def frame(self) -> Any: ...
+    def frame(self, session: Any = None) -> Any:
+        """A Spark DataFrame, of this session if one is given."""
 
     def write_parquet(self, path: Path, names: list[str]) -> None: ...
 
@@ -150,9 +151,12 @@ class Relation:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def to_spark(self) -> Any:
-        """The rows as a Spark DataFrame; nothing is computed or moved before an action needs it."""
-        frame = self._holder.frame()
+    def to_spark(self, session: Any = None) -> Any:
+        """The rows as a Spark DataFrame; nothing is computed or moved before an action needs it.
+
+        It is one of the given session, else of the session that has the rows, else of the active one.
+        """
+        frame = self._holder.frame(session)
         return frame.toDF(*self.columns) if self.schema else frame.select()
 
     def write(self, path: str | Path) -> None:

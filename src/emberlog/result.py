@@ -127,9 +127,9 @@ class RunHolder:
     def reader(self) -> pa.RecordBatchReader:
         return self._run.executor.reader(self._relation)
 
-    def frame(self) -> Any:
+    def frame(self, session: Any = None) -> Any:
         with self.step("make a frame of") as executor:
-            return executor.frame(self._relation)
+            return executor.frame(self._relation, session)
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
         with self.step("write") as executor:
@@ -163,10 +163,10 @@ class NullaryHolder:
     def reader(self) -> pa.RecordBatchReader:
         return self.fetch().to_reader()
 
-    def frame(self) -> Any:
+    def frame(self, session: Any = None) -> Any:
         from emberlog.sql.spark import to_frame
 
-        return to_frame(_session(self._session), self.fetch())
+        return to_frame(_session(session or self._session), self.fetch())
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
         raise AssertionError("Parquet has no rows without columns")
@@ -215,8 +215,10 @@ class ParquetHolder:
     def reader(self) -> pa.RecordBatchReader:
         return self._dataset().scanner(batch_size=1 << 17).to_reader()
 
-    def frame(self) -> Any:
-        frame = _session(self._session).read.parquet(str(self._path.absolute()))
+    def frame(self, session: Any = None) -> Any:
+        # Else `[1]` in the path would be a pattern.
+        reader = _session(session or self._session).read.option("__globPaths__", "false")
+        frame = reader.parquet(str(self._path.absolute()))
         return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
@@ -338,7 +340,7 @@ def _numbered(table: pa.Table) -> pa.Table:
 
 
 def _session(session: Any) -> Any:
-    """The Spark session to read with: the user's own, or that which is active now."""
+    """The Spark session to read with: the given one, or that which is active now."""
     from emberlog.executors.session import active_session
 
     usable = session or active_session()

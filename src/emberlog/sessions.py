@@ -97,6 +97,16 @@ def is_gone(session: Any, error: BaseException) -> bool:
     return False
 
 
+def is_same(one: Any, other: Any) -> bool:
+    """True if two objects stand for one session: each sees the tables of the other."""
+    if one is other:
+        return True
+    ids = [getattr(session, "session_id", None) for session in (one, other)]  # classic sessions have none
+    if any(ids):
+        return ids[0] == ids[1]
+    return bool(one._jsparkSession == other._jsparkSession)
+
+
 def beside_interrupts(session: Any, stop: Stop, work: Callable[[], Answer]) -> Answer:
     """Does `work` in a thread of its own if this is the main one, which waits for it and takes Ctrl-C.
 

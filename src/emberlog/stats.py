@@ -250,6 +250,12 @@ class Meter:
         return self.deadline.left
 
     @property
+    def seconds_here(self) -> float | None:
+        """What is left until the run or this stratum must be done; None without a limit."""
+        until = None if self.until is None else self.until - monotonic()
+        return min((left for left in (self.seconds_left, until) if left is not None), default=None)
+
+    @property
     def most_rows(self) -> int | None:
         """So many rows of a relation are enough to see that it has too many; None where none are."""
         allowed = None if self.limits.rows is None else max(self.limits.rows - self.rows, 0)

@@ -31,6 +31,12 @@ def test_a_literal_that_meets_nothing_is_a_number() -> None:
     assert types(program, "r") == ["number"]
 
 
+@pytest.mark.parametrize("head", ["W", "min(3, W)", "W + 1"])
+def test_a_number_that_is_compared_with_a_float_stays_one(head: str) -> None:
+    program = checked(f"p({head}) <- f(G), W = range(0, 3), G >= W.", S)
+    assert types(program, "p") == ["number"]
+
+
 def test_a_column_that_nothing_determines_is_a_number() -> None:
     assert types(checked("p(X) <- p(X)."), "p") == ["number"]
 

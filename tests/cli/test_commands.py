@@ -22,6 +22,8 @@ tc(X, Y) :- arc(X, Y).
 tc(X, Y) :- tc(X, Z), arc(Z, Y).
 """
 
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+
 
 @dataclass(frozen=True)
 class Done:
@@ -124,6 +126,11 @@ def test_parameters_have_types(command: Command) -> None:
         ("L=[1, null]", "value 2 of the list `L` is of type NoneType"),
         ("L=[1, 2", "[1, 2 is not a list as JSON writes it"),
         ("L=99999999999999999999", "the parameter `L` does not fit in 64 bits"),
+        (f"L={'9' * 5000}", "--param L: a number of 5,000 digits does not fit in 64 bits"),
+        (f"L=[1, {'9' * 5000}]", "--param L: a number of 5,000 digits does not fit in 64 bits"),
+        ("L=" + "[" * 10_000, "[[[... has lists inside of lists"),
+        (f"L={'[' * 10_000}{']' * 10_000}", "[[[... has lists inside of lists"),
+        ("L=[" + "1, " * 10_000, "... is not a list as JSON writes it"),
     ],
 )
 def test_parameters_that_have_no_value_are_2(given: str, message: str, command: Command) -> None:
@@ -203,6 +210,9 @@ def test_wrong_data_is_1(command: Command) -> None:
         (("--rounds", "0"), "the limit on rounds must be positive"),
         (("--no-such-option",), "No such option"),
         (("--workers", "two"), "is not a valid"),
+        (("--partition", "tc=²"), "--partition 'tc=²' is not of the form PREDICATE=ARGUMENT"),
+        (("--partition", f"tc={'9' * 5000}"), "--partition tc: a number of 5,000 digits"),
+        (("--memory", f"{'9' * 5000}GB"), "memory is a size such as 4GB"),
     ],
 )
 def test_wrong_arguments_are_2(options: tuple[str, ...], message: str, command: Command) -> None:
@@ -260,6 +270,38 @@ def test_explain(command: Command) -> None:
     assert "<html" in Path("plan.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("option", ["--svg", "--html"])
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        ("nowhere/plan", 2, "cannot write nowhere/plan: No such file or directory\n  = help: make the folder first"),
+        (
+            "program.dl/plan",
+            2,
+            "cannot write program.dl/plan: Not a directory\n  = help: a part of this path is a file",
+        ),
+        ("facts", 2, "cannot write facts: Is a directory\n  = help: a folder has this name already"),
+        ("x" * 300, 2, "x: File name too long\n  = help: name a shorter one"),
+        pytest.param("/dev/full", 4, "cannot write /dev/full: No space left on device\n", marks=needs_full),
+    ],
+)
+def test_a_plan_that_cannot_be_written(option: str, path: str, code: int, message: str, command: Command) -> None:
+    done = command("explain", program(TC), "--executor", "local", option, path)
+    assert (done.code, done.out, message in done.err) == (code, "", True)
+    assert "Traceback" not in done.err
+
+
+def test_outputs_that_cannot_be_written(command: Command) -> None:
+    Path("results/tc.csv").mkdir(parents=True)
+    for folder, message in (
+        ("program.dl", "cannot write program.dl/tc.csv: File exists\n  = help: a part of this path is a file"),
+        ("program.dl/below", "cannot write program.dl/below/tc.csv: Not a directory"),
+        ("results", "cannot write results/tc.csv: Is a directory"),
+    ):
+        done = command(*local(f"{TC}.output tc\n", "-D", folder))
+        assert (done.code, done.out, message in done.err) == (2, "", True)
+
+
 @pytest.mark.parametrize("options", [("-o", "made", "-n", "3"), ("--out", "made", "--size", "3", "--seed", "1")])
 def test_generate(options: tuple[str, ...], command: Command) -> None:
     done = command("generate", "grid", *options)
@@ -273,3 +315,41 @@ def test_generate_refuses_what_it_does_not_know(command: Command) -> None:
     for arguments in (("gird", "-o", "made"), ("grid", "-o", "made", "--format", "xml"), ("grid",)):
         assert command("generate", *arguments).code == 2
     assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("format", ["facts", "csv", "parquet"])
+def test_generate_tells_what_it_cannot_write(format: str, command: Command) -> None:
+    path = Path("made") / f"arc.{format}"
+    path.mkdir(parents=True)
+    done = command("generate", "grid", "-n", "3", "-o", "made", "-f", format)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error[E0900]: cannot write {path}: Is a directory\n")
+
+
+@needs_full
+@pytest.mark.parametrize("format", ["facts", "csv", "parquet"])
+def test_generate_tells_of_a_full_disk(format: str, command: Command) -> None:
+    path = Path("made") / f"arc.{format}"
+    path.parent.mkdir()
+    path.symlink_to("/dev/full")
+    done = command("generate", "grid", "-n", "3", "-o", "made", "-f", format)
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith(f"error[E0600]: cannot write {path}: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("kernels", "--out", "file/below"), "--out 'file/below' cannot be a folder: Not a directory"),
+        (("mra", "--data-dir", "file"), "--data-dir 'file' cannot be a folder: File exists"),
+        (("memory", "--scratch", "file"), "--scratch 'file' cannot be a folder: File exists"),
+        (("memory", "--out", "/proc"), "cannot write /proc: "),
+    ],
+)
+def test_bench_tells_of_folders_before_the_work(arguments: tuple[str, ...], message: str, command: Command) -> None:
+    if "/proc" in arguments and not Path("/proc").exists():
+        pytest.skip("this system has no /proc")
+    Path("file").touch()
+    done = command("bench", *arguments, "--quick", *(() if "--out" in arguments else ("--out", "tables")))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error[E0900]: {message}")

@@ -119,9 +119,9 @@ def test_a_thread_that_waits_for_one_that_compiles_is_held_to_the_limit(folder: 
 
 
 def test_ctrl_c_ends_the_waiting_for_a_lock(folder: Path) -> None:
-    begin = monotonic()
-    Timer(0.3, _thread.interrupt_main).start()
     with held_elsewhere(folder, "one"), pytest.raises(KeyboardInterrupt):
+        begin = monotonic()
+        Timer(0.3, _thread.interrupt_main).start()
         cache.alone("one", lambda: None)
     assert monotonic() - begin < LATE
 

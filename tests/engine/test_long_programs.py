@@ -186,3 +186,21 @@ def test_a_loop_nest_that_is_too_deep_to_compile_is_not_compiled(local: Place, m
     engine: emberlog.Engine = local.engine({"e": EDGES})
     (stats,) = engine.run(recursive_body(30), storage="loops").stats
     assert stats.evaluator == "sql" and "loops" in stats.because
+
+
+def test_the_text_of_a_plan_grows_with_the_program() -> None:
+    """A deep plan is not indented for ever."""
+    with emberlog.Engine(executor="local", warnings="ignore") as engine:
+        engine.register("e", EDGES)
+        short, long = (len(str(engine.explain(body_of_atoms(size)))) for size in (200, 800))
+    assert long < 5 * short
+
+
+def test_a_large_component_by_statements() -> None:
+    """A round evaluates the relations that something new leads to, not all of them."""
+    size = 150
+    circle = "\n".join(f"p{i}(X) :- p{(i - 1) % size}(X)." for i in range(size))
+    with emberlog.Engine(executor="local", limits={"seconds": 60}) as engine:
+        engine.register("e", EDGES)
+        result = engine.run(f"p0(X) :- e(X,_).\n{circle}", evaluator="sql")
+        assert all(sorted(result[f"p{i}"].rows()) == [(1,), (2,)] for i in range(size))

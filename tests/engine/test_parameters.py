@@ -129,6 +129,7 @@ REFUSED = [
     (pd.Timestamp("2024-01-01 00:00:00.000000001"), "the parameter `A` is of type Timestamp"),
     (float("nan"), "the parameter `A` is NaN"),
     (2**64, "the parameter `A` does not fit in 64 bits"),
+    (10**5000, "the parameter `A` does not fit in 64 bits: a very large int"),
     (-(2**63) - 1, "the parameter `A` does not fit in 64 bits"),
     (Decimal("NaN"), "the parameter `A` is no decimal number"),
     (Decimal("1E+40"), "the parameter `A` is no decimal number"),

@@ -8,6 +8,7 @@ import pytest
 
 import emberlog
 from emberlog.executors import spark as spark_executor
+from emberlog.plan import placement
 from engine.places import Place
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
@@ -107,3 +108,33 @@ def test_executors_that_make_no_sense() -> None:
     with pytest.raises(emberlog.UsageError, match="executor 'flink' is not known") as raised:
         emberlog.Engine(executor="flink")
     assert raised.value.fix == "executor is one of spark, local"
+
+
+RING = [(i, (i + 1) % 500) for i in range(500)]
+
+
+@pytest.mark.parametrize("rooms", ["plenty", "none"])
+def test_a_recursion_over_a_large_table_of_spark(spark: Any, monkeypatch: pytest.MonkeyPatch, rooms: str) -> None:
+    """Its inputs, a view among them, are fetched where that takes less than a job."""
+    monkeypatch.setattr(spark_executor, "SMALL_SOURCE", 20)
+    if rooms == "none":
+        monkeypatch.setattr(placement, "COPIES", 10**9)
+    with emberlog.Engine(spark) as engine:
+        engine.register("arc", spark.createDataFrame(RING, "x long, y long"))
+        result = engine.run("link(X,Y) <- arc(X,Y), X != 250. r(1). r(Y) <- r(X), link(X,Y).")
+        assert sorted(result["r"].rows()) == [(i,) for i in range(1, 251)]
+        (told,) = (entry for entry in result.stats if entry.predicates == ("r",))
+    if rooms == "plenty":
+        assert told.placement.startswith("driver")
+        assert told.why.startswith("to fetch its inputs of 500 rows takes about 0.0 s")
+    else:
+        assert told.placement.startswith("spark")
+        assert "for which the driver has no room" in told.why
+
+
+def test_sums_over_what_was_fetched_count_each_row_once(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_executor, "SMALL_SOURCE", 2)
+    with emberlog.Engine(spark) as engine:
+        engine.register("part", spark.createDataFrame([(1, 2), (1, 2), (1, 3), (2, 4), (3, 4)], "x long, y long"))
+        text = "n(1, 1). n(Y, sum<(X, N)>) <- n(X, N), part(X, Y)."
+        assert sorted(engine.run(text)["n"].rows()) == [(1, 1), (2, 1), (3, 1), (4, 2)]

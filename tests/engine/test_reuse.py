@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import emberlog
 from emberlog.executors import spark as spark_executor
+from emberlog.executors.spark import SparkExecutor
 from emberlog.result import file_names
 from engine.places import Place
 
@@ -94,6 +99,65 @@ def test_a_relation_that_was_persisted_outlives_its_engine(place: Place, tmp_pat
     one.close()
     other.register("tc", kept)
     assert len(other.run("p(X,Y) <- tc(X,Y).", placement=place.placement)["p"]) == 3
+
+
+@pytest.mark.parametrize("placement", ["auto", "spark"])
+def test_a_persisted_relation_in_an_engine_with_its_own_session(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, placement: str
+) -> None:
+    """The relation knows no session, as it outlives that of the engine; and none is active in the thread of a run."""
+    monkeypatch.setattr(spark_executor, "SMALL_SOURCE", 2)
+    engine = emberlog.Engine()
+    engine._spark, engine._own_session = spark, True  # as if it had started it
+    engine.register("arc", ARC)
+    kept = engine.run(TC + "yes() <- tc(1, 3).", persist=tmp_path / "[1]")
+    for name in kept:
+        engine.register(name, kept[name])
+    found = engine.run("p(X,Y) <- tc(X,Y), yes().", placement=placement)["p"]
+    assert sorted(found.rows()) == CLOSURE
+
+
+KINDS = {
+    "a": pa.array([2**64 - 1], pa.uint64()),
+    "b": pa.array([0.5]),
+    "c": pa.array(["x"]),
+    "d": pa.array([Decimal("1.25")]),
+    "e": pa.array([date(2024, 2, 29)]),
+    "f": pa.array([datetime(2024, 2, 29, 12, 30)]),
+}
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+@pytest.mark.parametrize("placement", ["auto", "spark"])
+@pytest.mark.parametrize("maker", ["local", "spark"])
+def test_executors_read_what_others_made(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, maker: str, placement: str, persisted: bool
+) -> None:
+    monkeypatch.setattr(spark_executor, "SMALL_SOURCE", 2)  # so that the closure goes to Spark
+    one = Place(maker, *((placement, spark) if maker == "spark" else ("auto", None)))
+    other = Place(*(("local", "auto", None) if maker == "spark" else ("spark", placement, spark)))
+    with closing(one), closing(other):
+        made = one.engine({"arc": ARC, "s": pa.table(KINDS)}).run(
+            TC + "yes() <- tc(1, 3). kinds(A,B,C,D,E,F) <- s(A,B,C,D,E,F).",
+            placement=one.placement,
+            persist=tmp_path if persisted else None,
+        )
+        found = other.run("p(X,Y) <- tc(X,Y), yes(). q(A,B,C,D,E,F) <- kinds(A,B,C,D,E,F).", {n: made[n] for n in made})
+        assert sorted(found["p"].rows()) == CLOSURE
+        assert found["q"].rows() == [tuple(column[0].as_py() for column in KINDS.values())]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("large", [False, True])
+def test_a_session_reads_what_another_made(spark: Any, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+    """A session does not see the tables of another one."""
+    with emberlog.Engine(spark) as one, emberlog.Engine(spark.newSession()) as other:
+        one.register("arc", ARC)
+        made = one.run(TC, placement="spark")["tc"]
+        monkeypatch.setattr(SparkExecutor, "is_large", lambda *_: large)
+        other.register("tc", made)
+        assert sorted(other.run("p(X,Y) <- tc(X,Y).", placement="spark")["p"].rows()) == CLOSURE
+        assert made.to_spark(other.spark).sparkSession is other.spark
 
 
 # --- files of a result -----------------------------------------------------------------------------------------------

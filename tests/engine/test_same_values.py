@@ -166,3 +166,15 @@ def test_text_that_begins_with_a_mark_comes_back(local: Place, tmp_path: Path) -
         local.run("p(X, 1) <- a(X).", {"a": ["\ufeffa", "b"]})["p"].write(tmp_path / name)
         again = local.run("q(X) <- p(X, _).", {"p": str(tmp_path / name)})
         assert sorted(again["q"].rows()) == [("b",), ("\ufeffa",)]
+
+
+# --- floats as integers ----------------------------------------------------------------------------------------------
+
+
+def test_floats_at_the_ends_of_the_integers(place: Place) -> None:
+    floats = [-(2.0**63), -2.75, -0.5, 2.75, 2.0**63 - 1024]
+    found = place.run("p(N) <- a(X), N = to_number(X).", {"a": [(value,) for value in floats]})["p"].rows()
+    assert sorted(found) == [(-(2**63),), (-2,), (0,), (2,), (2**63 - 1024,)]
+    floats = [-0.5, 2.75, 2.0**63 - 1024, 2.0**63, 2.0**64 - 2048]
+    found = place.run("p(N) <- a(X), N = to_unsigned(X).", {"a": [(value,) for value in floats]})["p"].rows()
+    assert sorted(found) == [(0,), (2,), (2**63 - 1024,), (2**63,), (2**64 - 2048,)]

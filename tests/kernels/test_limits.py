@@ -13,11 +13,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import emberlog
 from emberlog.diagnostics import sized
-from emberlog.kernels import native
+from emberlog.kernels import native, rounds
 from emberlog.kernels.memory import Memory
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
@@ -87,6 +88,69 @@ def test_seconds() -> None:
                 "n(X) <- X = 0. n(Y) <- n(X), Y = X + 1.", evaluator="kernel", limits={"seconds": 0.5, "rounds": 10**9}
             )
         assert time.monotonic() - began < 60
+
+
+# Programs that visit many rows in one round, or for one fact, and the size of the data for which that takes long.
+SCAN = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y), X * Y + Z {}."
+BOTH = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), tc(Z,Y)."
+BEST = "d(X,Y,min<D>) <- arc(X,Y), D = X + Y. d(X,Y,min<D>) <- d(X,Z,A), d(Z,Y,B), D = A + B."
+FROM = "t(S,X,Y) <- arc(X,Y), arc(S,_), S < 1. t(S,X,Y) <- t(S,X,Z), t(S,Z,Y)."
+THREE = "p(X) <- arc(X,_). p(X) <- p(Y), arc(A,B), arc(C,D), arc(E,F), X = A * B * C * D * E * F * Y, X < 0."
+VISITED: dict[str, tuple[str, dict[str, Any], int, int]] = {
+    "hashed rows that are derived": (SCAN.format("> -1"), {"storage": "hash"}, 300, 5),
+    "hashed rows that match nothing": (SCAN.format("< -1"), {"storage": "hash"}, 20_000, 4),
+    "one fact": (THREE, {"storage": "hash"}, 3000, 1),
+    "dense": (BOTH, {"storage": "loops"}, 2000, 500),
+}
+SLOWLY_COMPILED: dict[str, tuple[str, dict[str, Any], int, int]] = {
+    "hashed chains": (BOTH, {"storage": "hash"}, 2000, 500),
+    "minima": (BEST, {"storage": "loops"}, 2000, 500),
+    "unordered minima": (BEST, {"storage": "loops", "ordered": False}, 2000, 500),
+    "one pivot": (FROM, {"storage": "loops"}, 2000, 500),
+    "rows": (TC, {"storage": "rows"}, 60_000, 8),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "size", "degree"),
+    [
+        *(pytest.param(*case, id=name) for name, case in VISITED.items()),
+        *(pytest.param(*case, id=name, marks=pytest.mark.slow) for name, case in SLOWLY_COMPILED.items()),
+    ],
+)
+def test_seconds_while_rows_are_visited(text: str, how: dict[str, Any], size: int, degree: int) -> None:
+    with engine() as made:
+        made.run(text, evaluator="kernel", **how)  # compiles the loops
+        rows = np.arange(size * degree)
+        arc = pa.table({"x": rows // degree, "y": (rows // degree * 7 + rows % degree * 3 + 1) % size})
+        made.register("arc", arc)
+        began = time.monotonic()
+        with pytest.raises(emberlog.LimitError, match="limit of 1.5 seconds"):
+            made.run(text, evaluator="kernel", limits={"seconds": 1.5}, **how)
+        assert time.monotonic() - began < 1.5 + 2
+
+
+def test_cancelled_while_rows_are_visited() -> None:
+    with engine() as made:
+        text = SCAN.format("< -1")
+        made.run(text, evaluator="kernel", storage="hash")
+        made.register("arc", [(i, (i * 7 + k) % 20_000) for i in range(20_000) for k in range(4)])
+        threading.Timer(1, made.cancel).start()
+        began = time.monotonic()
+        with pytest.raises(emberlog.CancelledError):
+            made.run(text, evaluator="kernel", storage="hash")
+        assert time.monotonic() - began < 1 + 3
+
+
+def test_a_round_that_is_left_off_is_one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SCAN.format("> -1")
+    with engine() as made:
+        made.register("arc", [(i, (i + 1) % 40) for i in range(40)])
+        (whole,) = made.run(text, evaluator="kernel", storage="hash").stats
+        monkeypatch.setattr(rounds, "WORK", 5000)
+        (parts,) = made.run(text, evaluator="kernel", storage="hash").stats
+    assert whole.deltas == parts.deltas and whole.rounds == parts.rounds > 3
+    assert whole.facts == parts.facts == 1600 and whole.derivations == parts.derivations
 
 
 class Recorder:

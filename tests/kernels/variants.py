@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 from unittest import mock
 
@@ -60,6 +60,12 @@ class Patient:
         if code == 2:
             raise LimitError("too many rounds")
         raise Failed
+
+    def halting(self, halt: Callable[[], None]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def halted(self) -> None:
+        return
 
 
 def rows_of(evaluated: Evaluated, name: str) -> list[Row]:

@@ -6,9 +6,10 @@ puts them where a value enters a column of a sized type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 from typing import assert_never
 
 from emberlog.analysis.constants import decimal_type
@@ -124,7 +125,7 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
             if function in NARROWING:
                 return NARROWING[function]
             result = FUNCTIONS[function].result
-            return type_of(arguments[0], types).wide if result is None else result
+            return _type_of_arguments(function, arguments, types) if result is None else result
         case Aggregate(function, arguments):
             inner = type_of(arguments[-1], types)
             return aggregate_type(function, inner)
@@ -132,6 +133,14 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
             raise ValueError(f"not an elaborated term: {term}")
         case _:
             assert_never(term)
+
+
+def _type_of_arguments(function: str, arguments: Sequence[Term], types: Mapping[str, Type]) -> Type:
+    """The type of a function that has that of its arguments."""
+    first = type_of(arguments[0], types).wide
+    if first.kind != "decimal" or function not in ("min", "max", FIRST):
+        return first
+    return reduce(Type.with_room_for, (type_of(argument, types) for argument in arguments))
 
 
 def constant_type(constant: Constant) -> Type:

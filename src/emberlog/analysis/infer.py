@@ -233,7 +233,7 @@ class _Wants:
                 self.found.setdefault(name, []).append(want)
             case Call(function, arguments):
                 inner = common(term_type(argument, self._types) for argument in arguments)
-                if inner == LITERAL and want is not None and want.kind == "unsigned":
+                if inner == LITERAL and want is not None and want.kind in ("number", "unsigned"):
                     inner = want
                 for argument in arguments:
                     self._push(argument, inner if FUNCTIONS[function].result is None else None)

@@ -20,8 +20,10 @@ import typer
 from emberlog.analysis.booleans import WORDS
 from emberlog.cli.bench import commands as bench_commands
 from emberlog.cli.generate import generate
+from emberlog.cli.streams import OutputClosed, flush_output, guarded_streams
 from emberlog.deadline import COMPILER
-from emberlog.diagnostics import EmberlogError, EmberlogWarning, InternalError, UsageError, render
+from emberlog.diagnostics import EmberlogError, EmberlogWarning, InternalError, UsageError, cannot_write, render
+from emberlog.loading import INTERRUPTED, Loading
 from emberlog.notices import chosen
 
 # What is imported stays: looking through it for garbage again and again takes a tenth of a second of every command.
@@ -104,7 +106,8 @@ def run(
     stats: Annotated[bool, typer.Option("--stats", help="Print what each stratum took.")] = False,
 ) -> None:
     """Evaluate a program and write its outputs."""
-    from emberlog.engine import Engine
+    with Loading():
+        from emberlog.engine import Engine
 
     given = {"rounds": rounds, "rows": rows, "seconds": seconds}
     limits = {name: value for name, value in given.items() if value is not None}
@@ -151,7 +154,8 @@ def check(
     warnings: Warnings = "show",
 ) -> None:
     """Check programs, and prove of each aggregate in recursion that it may stand there, or show facts that break it."""
-    from emberlog.cli.check import as_json, check_file, print_text
+    with Loading():
+        from emberlog.cli.check import as_json, check_file, print_text
 
     given = _params(param)
     found = [check_file(program, given, chosen(warnings)) for program in programs]
@@ -175,17 +179,24 @@ def explain(
     warnings: Warnings = "show",
 ) -> None:
     """Show how a program would be evaluated."""
-    from emberlog.engine import Engine, read_program
-    from emberlog.syntax.parser import parse
-
+    with Loading():
+        from emberlog.engine import Engine, read_program
+        from emberlog.syntax.parser import parse
     with Engine(executor=executor, warnings=chosen(warnings)) as engine:
         plan = engine.explain_program(parse(read_program(program)), _params(param))
     for path, text in ((svg, plan.to_svg), (html, plan.to_html)):
         if path is not None:
-            path.write_text(text(), encoding="utf-8")
+            _write(path, text())
             print(f"wrote {path}")
     if svg is None and html is None:
         print(plan)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _params(pairs: list[str] | None) -> dict[str, Any]:
@@ -205,14 +216,14 @@ def _partition(pairs: list[str] | None) -> dict[str, int] | None:
     found = {}
     for pair in pairs or []:
         name, _, text = pair.partition("=")
-        if not name or not text.isdigit():
+        if not name or not (text.isascii() and text.isdigit()):
             raise UsageError(f"--partition {pair!r} is not of the form PREDICATE=ARGUMENT")
-        found[name] = int(text)
+        found[name] = _integer(f"--partition {name}", text)
     return found or None
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def _value(name: str, text: str) -> Any:
@@ -221,16 +232,30 @@ def _value(name: str, text: str) -> Any:
     if text in WORDS:
         return WORDS[text]
     if _INTEGER.fullmatch(text):
-        return int(text)
+        return _integer(f"--param {name}", text)
     if _FLOAT.fullmatch(text):
         return float(text)
     if not text.startswith("["):
         return text
+    fix = f"""write {name}='[1, 2]' or {name}='["a", "b"]'; a text that begins with [ stands in quotes"""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=lambda digits: _integer(f"--param {name}", digits))
     except json.JSONDecodeError as error:
-        fix = f"""write {name}='[1, 2]' or {name}='["a", "b"]'; a text that begins with [ stands in quotes"""
-        raise UsageError(f"--param {name}: {text} is not a list as JSON writes it: {error.msg}", fix=fix) from error
+        wrong = f"--param {name}: {_short(text)} is not a list as JSON writes it: {error.msg}"
+        raise UsageError(wrong, fix=fix) from error
+    except RecursionError as error:
+        raise UsageError(f"--param {name}: {_short(text)} has lists inside of lists", fix=fix) from error
+
+
+def _integer(option: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:  # Python reads no more than a few thousand digits
+        raise UsageError(f"{option}: a number of {len(text):,} digits does not fit in 64 bits") from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _session(master: str) -> Any:
@@ -271,12 +296,11 @@ def _show_stats(result: Any) -> None:
 def main() -> None:
     """Runs the command line; every error becomes a message and an exit code."""
     try:
-        _run_command()
+        with guarded_streams():
+            _run_command()
     except SystemExit as end:
         if any(thread.name == COMPILER for thread in threading.enumerate()):
             # The run ended without its loops: nobody is to wait until they are compiled.
-            sys.stdout.flush()
-            sys.stderr.flush()
             os._exit(end.code if isinstance(end.code, int) else 0)
         raise
 
@@ -287,16 +311,17 @@ def _run_command() -> None:
     try:
         with _warnings_on_the_error_stream():
             code = app(standalone_mode=False)
-        if code == 130:
+        flush_output()
+        if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code)
     except EmberlogError as error:
         _fail(error)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.exit(141)
+        sys.exit(INTERRUPTED)
+    except OutputClosed:
+        sys.exit(141)  # as a shell tells it of programs that SIGPIPE ends
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "show"):  # a mistake in the arguments
             error.show()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import UsageError, cannot_write
 
 commands = typer.Typer(help="Measure this machine (from a checkout).", no_args_is_help=True)
 
@@ -45,7 +46,8 @@ def kernels(
     if slope + cold + variants + spark > 1:
         raise UsageError("--slope, --cold, --variants and --spark are one run each")
     code = _benchmark("kernels")
-    target = out or code.default_out()
+    target = _target(out)
+    _check_folder(folder, "--data-dir")
     if slope:
         written = code.slope(target, runs, folder, evaluator, quick, _say)
     elif cold:
@@ -73,7 +75,8 @@ def mra(
 ) -> None:
     """What proofs save: changes of aggregates against naive rounds, by the same kernels."""
     code = _benchmark("mra")
-    target = out or _benchmark("kernels").default_out()
+    target = _target(out)
+    _check_folder(folder, "--data-dir")
     chosen = data or (code.QUICK if quick else code.DATA)
     _tell(code.run(target, runs, folder, chosen, workers, _say))
 
@@ -86,8 +89,30 @@ def memory(
     scratch: Annotated[Path | None, typer.Option(help="Folder for the scratch files of runs.")] = None,
 ) -> None:
     """Results of three to ten times the memory of a run, and what it takes of it."""
-    target = out or _benchmark("kernels").default_out()
+    target = _target(out)
+    _check_folder(scratch, "--scratch")
     _tell(_benchmark("memory").run(target, executor or ["local", "spark"], quick, scratch, _say))
+
+
+def _target(out: Path | None) -> Path:
+    """The folder for the tables."""
+    target: Path = out or _benchmark("kernels").default_out()
+    _check_folder(target, "--out")
+    return target
+
+
+def _check_folder(folder: Path | None, option: str) -> None:
+    """Makes the folder and tries it, so that a wrong one is an error before the work and not after it."""
+    if folder is None:
+        return
+    from emberlog.data.paths import make_folder
+
+    make_folder(folder, option)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise cannot_write(folder, error) from error
 
 
 def _tell(written: list[Path]) -> None:

@@ -6,13 +6,16 @@ import sys
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Column, Type
+
+Values: TypeAlias = pa.Array | pa.ChunkedArray
+Place: TypeAlias = tuple[tuple[int, ...], ...]  # of each chunk: where its buffers begin, its offset and its length
 
 MAX_PRECISION = 38
 _MANY = 1_000_000
@@ -148,3 +151,18 @@ def values_of(array: pa.Array) -> list[Any]:
         # Ten times faster than `to_pylist`, which makes an Arrow scalar for each value; `to_numpy` imports pandas.
         values = np.frombuffer(array.buffers()[1], kind, len(array), 8 * array.offset).tolist()
     return values
+
+
+def chunks(values: Values) -> list[pa.Array]:
+    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+
+
+def place_of(values: Values) -> Place | None:
+    """Where values are in memory; None for values of which this is not known."""
+    plain = values.type.num_buffers in (2, 3) and not values.type.num_fields and not pt.is_dictionary(values.type)
+    if not plain:
+        return None
+    return tuple(
+        (*(data.address if data is not None else 0 for data in chunk.buffers()[1:]), chunk.offset, len(chunk))
+        for chunk in chunks(values)
+    )

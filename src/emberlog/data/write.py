@@ -10,7 +10,6 @@ A file appears whole or not at all: it is written under another name in the same
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 from emberlog.data.arrow import array_of, arrow_type, text_scalar, values_of
 from emberlog.data.records import BOM
 from emberlog.data.text import shown
-from emberlog.diagnostics import DataError, EmberlogError, ExecutionError, UsageError
+from emberlog.diagnostics import DataError, UsageError, cannot_write
 from emberlog.types import Column
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader  # all of them, or as they come
@@ -209,7 +208,7 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
             return
         _write_and_rename(path, write)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise cannot_write(path, error) from error
 
 
 def _write_and_rename(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -228,10 +227,3 @@ def _write_and_rename(path: Path, write: Callable[[BinaryIO], object]) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _unwritable(path: Path, error: OSError) -> EmberlogError:
-    text = f"cannot write {path}: {error.strerror or error}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-        return ExecutionError(text)
-    return UsageError(text)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.program import Bound, CheckedProgram, Signature
 from emberlog.clock import Clock
-from emberlog.data.arrow import row_bytes
+from emberlog.data.arrow import field_names, row_bytes
 from emberlog.data.sources import Source
 from emberlog.deadline import Deadline
 from emberlog.diagnostics import DataError, UsageError, did_you_mean
 from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
+from emberlog.executors.session import is_on_this_machine
 from emberlog.memory import COPIES, NOISE, Budget
 from emberlog.plan.entries import entering_parts, read_beside, why_empty
 from emberlog.plan.logical import Group, Plan, Scan, Select, scans, walk
@@ -29,6 +30,7 @@ from emberlog.progress import announce_end
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Progress, StratumStats
 from emberlog.stopping import Stop
+from emberlog.store.kept import Kept
 from emberlog.syntax.nodes import Comparison, Constant, Variable
 from emberlog.types import Value
 
@@ -132,6 +134,7 @@ class Options:
     variants: Variants = Variants()
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
+    kept: Kept = field(default_factory=lambda: Kept({}))
 
     @property
     def deadline(self) -> Deadline:
@@ -238,9 +241,15 @@ class Executor(ABC):
 
     def read(self, given: Given) -> pa.Table:
         """The rows of a given relation that this process can read, held to the time limit."""
-        return self.meter.deadline.bounded(
-            lambda: given.table(self.options.nulls, self.warn), f"loading `{given.signature.name}`"
-        )
+
+        def rows() -> pa.Table:
+            told = f"loading `{given.signature.name}`"
+            return self.meter.deadline.bounded(lambda: given.table(self.options.nulls, self.warn), told)
+
+        if given.source is None or given.facts or self.options.nulls == "drop":
+            return rows()
+        how = (given.signature.columns, given.signature.reading)
+        return self.options.kept.rows(given.signature.name, given.source, how, rows)
 
     def home(self, relation: str) -> SqlEvaluator:
         """The evaluator that has the rows of a given relation."""
@@ -291,8 +300,18 @@ class Executor(ABC):
         return 0 if signature is None else row_bytes(signature.columns)
 
     @abstractmethod
-    def frame(self, relation: str) -> Any:
-        """The relation as a Spark DataFrame with the columns `c0`, `c1`, .."""
+    def frame(self, relation: str, session: Any = None) -> Any:
+        """The relation as a Spark DataFrame with the columns `c0`, `c1`, .., of the given session if there is one."""
+
+    def copy_to_session(self, relation: str, session: Any) -> Any:
+        """The relation as such a DataFrame of a session that does not have the rows."""
+        from emberlog.sql.spark import to_frame
+
+        if self.is_large(relation) and is_on_this_machine(session):
+            path = self.scratch / f"frame{len(list(self.scratch.glob('frame*')))}.parquet"
+            self.write_parquet(relation, path, field_names(len(self.plan.signatures[relation].columns)))
+            return session.read.parquet(path.as_uri())
+        return to_frame(session, self.fetch(relation))
 
     @abstractmethod
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:

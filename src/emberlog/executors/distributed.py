@@ -109,7 +109,7 @@ class DistributedKernels:
             types = pq.read_schema(self.files[source][0]).types
             kinds: Kinds = tuple("float64" if type == pa.float64() else "int64" for type in types)
             inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
-        size = self._size(program)
+        size = self.workers_for(program)
         growing, inventing = limits_on_rounds(stratum)
         worker = KernelWorker(
             coded,
@@ -143,7 +143,7 @@ class DistributedKernels:
 
     def split(self, program: KernelProgram) -> Split:
         """By which columns the rows of each table are divided among workers."""
-        if self._size(program) == 1:
+        if self.workers_for(program) == 1:
             return {table.name: () for table in program.tables}
         found = self._pivots(program)
         return {table.name: found.get(table.name) or None for table in program.tables}
@@ -206,7 +206,7 @@ class DistributedKernels:
                 for key, frame in frames.items()
                 if key.partition("/")[2] == name
             ]
-            kind = arrow_type(domain.type)
+            kind = _type_of_values(domain, columns)
             values = pa.array([], kind)
             if columns:
                 together = reduce(lambda one, other: one.union(other), columns).distinct()
@@ -249,7 +249,7 @@ class DistributedKernels:
 
         return Input(Frame(plain.select(*(number(spot).alias(f"c{i}") for i, spot in enumerate(read)))), numbers)
 
-    def _size(self, program: KernelProgram) -> int:
+    def workers_for(self, program: KernelProgram) -> int:
         """How many workers: several where they need not talk, or are to and can."""
         if program.mode != "delta":
             return 1
@@ -313,6 +313,21 @@ class DistributedKernels:
         as_they_are = all(type.kind in ("number", "float") for _, type in columns)
         if done.manifest is not None and as_they_are:
             self.manifests[name] = done.manifest
+
+
+def _type_of_values(domain: Domain, columns: list[Any]) -> pa.DataType:
+    """The type of a domain's dictionary; `columns` are frames of one column."""
+    from emberlog.kernels.dictionaries import type_of_values
+    from emberlog.kernels.watch import Unsuited
+    from emberlog.kernels.worker import GivenUp
+
+    if domain.type.kind != "decimal":
+        return arrow_type(domain.type)
+    types = [frame.schema[0].dataType for frame in columns]
+    try:
+        return type_of_values(domain, [pa.decimal128(type.precision, type.scale) for type in types])
+    except Unsuited as reason:
+        raise GivenUp(str(reason)) from None
 
 
 def _few(paths: list[Path], columns: Described, names: Mapping[int, Names]) -> pa.Table:

@@ -9,7 +9,7 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
@@ -36,12 +36,14 @@ from emberlog.executors.kernel import as_bag, copied_parts, resolved
 from emberlog.executors.local import MOST_TO_LOOK_AT, LocalExecutor, duplicates
 from emberlog.executors.schemas import frame_of_source
 from emberlog.executors.session import heap_of, is_on_this_machine, join_settings
+from emberlog.kernels.program import KernelProgram
 from emberlog.memory import Budget
-from emberlog.plan.logical import scans
+from emberlog.plan.logical import Distinct, Project, Scan, Select, Union, scans, walk
 from emberlog.plan.names import given_name, stateless
 from emberlog.plan.partials import Decision, Partial
+from emberlog.plan.placement import SMALL_RESULT, SMALL_SOURCE, Placed, place
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
-from emberlog.sessions import beside_interrupts
+from emberlog.sessions import beside_interrupts, is_same
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.sql.statement import Statement
@@ -51,14 +53,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.distributed import DistributedKernels
-    from emberlog.kernels.program import Copies, KernelProgram
+    from emberlog.kernels.program import Copies
     from emberlog.sql.cycles import Cycle
 
 Answer = TypeVar("Answer")
 
 BATCH = 1 << 17  # rows that are read out at once
-SMALL_SOURCE = 100_000  # rows: what is fetched into the driver
-SMALL_RESULT = 10_000_000  # rows: where a stratum in the driver gives up and goes to Spark
 
 
 class SparkExecutor(Executor):
@@ -75,7 +75,6 @@ class SparkExecutor(Executor):
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
         self.driver.pushing = self.pushing
-        self.in_driver: dict[str, int] = {}  # relations that the driver has, and their rows
         self.on_spark: set[str] = set()
         self.source_rows: dict[str, int] = {}  # of sources that are on Spark
         self.told: dict[str, StratumStats] = {}  # of relations that are only defined
@@ -110,7 +109,7 @@ class SparkExecutor(Executor):
             case SparkSource(frame):
                 self._load_frame(given, frame, "its DataFrame")
             case RelationSource(rows) if rows.count() > SMALL_SOURCE or self.options.placement == "spark":
-                self._load_frame(given, rows.to_spark(), "its relation")
+                self._load_frame(given, rows.to_spark(self.session), "its relation")
             case RelationSource():
                 self._load_table(given, self.read(given))
             case SparkTableSource() | JdbcSource() as source:
@@ -126,7 +125,7 @@ class SparkExecutor(Executor):
             yield
 
     def home(self, relation: str) -> SqlEvaluator:
-        return self.driver.sql if relation in self.in_driver else self.sql
+        return self.driver.sql if relation in self.driver.store else self.sql
 
     def _load_files(self, given: Given, location: str) -> None:
         """Parquet. Where the footers say all that is asked of the rows, they are not read here."""
@@ -156,7 +155,6 @@ class SparkExecutor(Executor):
         """Rows that are in the driver already; Spark gets them when it needs them, or at once when they are many."""
         if self.options.placement != "spark" and (table.num_rows <= SMALL_SOURCE or self.options.placement == "local"):
             self.driver.load_table(given, table)
-            self.in_driver[given.name] = self.driver.count(given.name)
             return
         self._put_on_spark(given, to_frame(self.session, table), table.num_rows)
 
@@ -243,22 +241,18 @@ class SparkExecutor(Executor):
 
     def _by_kernels(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         """Evaluates a component by kernels in Spark's tasks; False where SQL has to, and `stats` says why."""
-        from emberlog.executors.distributed import DistributedKernels
         from emberlog.kernels.cluster.probe import Unavailable
         from emberlog.kernels.worker import GivenUp
 
         program = self.driver.kernel_program(stratum, stats)
         if program is None:
             return False
-        if self.kernels is None:
-            self.kernels = DistributedKernels(
-                self.session, self.sql, self.options, self.budget, self.scratch, self.files, self.copied
-            )
+        kernels = self._distributed()
         try:
             with self.sql.guarded(stats):
                 for relation in needed & self.defined:
                     self.sql.define(relation)
-                self._push(stratum, program, stats, self.kernels)
+                self._push(stratum, program, stats, kernels)
             return True
         except (Unavailable, GivenUp) as reason:
             if self.options.evaluator == "kernel" and isinstance(reason, Unavailable):
@@ -274,13 +268,23 @@ class SparkExecutor(Executor):
 
             raise with_cycle(error, self._growth(stratum, needed)) from error.__cause__
 
+    def _distributed(self) -> DistributedKernels:
+        """The kernels in Spark's tasks."""
+        if self.kernels is None:
+            from emberlog.executors.distributed import DistributedKernels
+
+            self.kernels = DistributedKernels(
+                self.session, self.sql, self.options, self.budget, self.scratch, self.files, self.copied
+            )
+        return self.kernels
+
     def _growth(self, stratum: Stratum, needed: frozenset[str]) -> Cycle | None:
         """Why the kernels found no end: the driver looks again, where the inputs are few enough."""
-        elsewhere = [name for name in needed if name not in self.in_driver]
+        elsewhere = [name for name in needed if name not in self.driver.store]
         if sum(map(self.count, elsewhere)) > MOST_TO_LOOK_AT:
             return None
         for name in elsewhere:
-            self.driver.engine.load(self.driver.sql.table(name), self.fetch(name))
+            self.driver.store.put(name, self.fetch(name))
         return self.driver.sql.find_growth(stratum)
 
     def _push(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, kernels: DistributedKernels) -> None:
@@ -308,7 +312,6 @@ class SparkExecutor(Executor):
                 parts = whole
             # Else a sum does not fit in 64 bits, and whoever reads it tells so.
             self.driver.load_part(partial.relation, parts)
-            self.in_driver[partial.relation] = parts.num_rows
         else:
             self.on_spark.add(partial.relation)
 
@@ -316,14 +319,44 @@ class SparkExecutor(Executor):
         if self.options.placement == "spark":
             stats.why = "placement was forced"
             return False
-        missing = sorted(name for name in needed if name not in self.in_driver)
+        missing = sorted(name for name in needed if name not in self.driver.store)
         if missing:
-            stats.why = self._why_not_here(missing[0])
-            return False
-        rows = sum(self.in_driver[name] for name in needed)
+            placed = self._placed(stratum, missing)
+            stats.why = self._why_not_here(missing[0]) if placed is None else placed.why
+            if placed is None or not placed.here:
+                return False
+            for name in missing:
+                with self.clock.step("fetch", name):
+                    self.driver.store.put(name, self.fetch(name))
+            return True
+        rows = sum(map(self.driver.count, needed))
         forced = self.options.placement == "local"
         stats.why = "placement was forced" if forced else f"its inputs have {counted(rows, 'row')}"
         return True
+
+    def _placed(self, stratum: Stratum, missing: Sequence[str]) -> Placed | None:
+        """Where to evaluate a recursion whose inputs are partly on Spark; None for what is no recursion for loops, or
+        has inputs of which the number of rows is not known."""
+        program = None if stratum.evaluation == "once" else self.driver.lowered(stratum)
+        if not isinstance(program, KernelProgram) or self.options.evaluator == "sql":
+            return None
+        rows = {name: self._most_rows(name) for name in missing}
+        if None in rows.values():
+            return None
+        size = sum((number or 0) * self._row(name) for name, number in rows.items())
+        total = sum(number or 0 for number in rows.values())
+        return place(total, size, self._distributed().workers_for(program), self.budget.left())
+
+    def _most_rows(self, relation: str) -> int | None:
+        """The number of rows of a relation on Spark, or a bound on it, as far as that is known without a job."""
+        known = self.source_rows.get(relation, self.known_count(relation))
+        if known is not None or relation not in self.defined:
+            return known
+        view = self.sql.view(relation)
+        if view is None or not all(isinstance(node, Scan | Select | Project | Union | Distinct) for node in walk(view)):
+            return None
+        below = [self._most_rows(scan.relation) for scan in scans(view)]
+        return None if None in below else sum(rows or 0 for rows in below)
 
     def _why_not_here(self, relation: str) -> str:
         if relation in self.source_rows:
@@ -342,9 +375,6 @@ class SparkExecutor(Executor):
             return False
         self.meter.rows = meter.rows
         stats.placement, stats.why = f"driver ({stats.placement})", why
-        for name in stratum.made:
-            self.in_driver[name] = self.driver.count(name)
-        self.in_driver |= self.driver.parts
         return True
 
     def _need_on_spark(self, relation: str) -> None:
@@ -363,7 +393,7 @@ class SparkExecutor(Executor):
     # --- results -------------------------------------------------------------------------------------------------
 
     def count(self, relation: str) -> int:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             return self.driver.count(relation)
         if self.kernels is not None and relation in self.kernels.sizes:
             return self.kernels.sizes[relation]
@@ -376,14 +406,14 @@ class SparkExecutor(Executor):
         return f"{super().memory}, {shared}; Spark's own heap is not counted" + (f": {sized(heap)}" if heap else "")
 
     def known_count(self, relation: str) -> int | None:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             return self.driver.count(relation)
         if self.kernels is not None and relation in self.kernels.sizes:
             return self.kernels.sizes[relation]
         return self.engine.known_count(self.sql.table(relation))
 
     def reader(self, relation: str) -> pa.RecordBatchReader:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             return self.driver.reader(relation)
         if not is_on_this_machine(self.session):
             return self.fetch(relation).to_reader()
@@ -394,21 +424,23 @@ class SparkExecutor(Executor):
         return pyarrow.dataset.dataset(path, format="parquet").scanner(batch_size=BATCH).to_reader()
 
     def fetch(self, relation: str) -> pa.Table:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             return self.driver.fetch(relation)
         self.check_room(relation, "a table of Arrow")
         return self._ask_spark(lambda: self.engine.fetch(self._table_with_rows(relation)))
 
     def head(self, relation: str, count: int) -> pa.Table:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             return self.driver.head(relation, count)
         return self._ask_spark(lambda: self.engine.head(self._table_with_rows(relation), count))
 
-    def frame(self, relation: str) -> Any:
+    def frame(self, relation: str, session: Any = None) -> Any:
+        if session is not None and not is_same(session, self.session):
+            return self.copy_to_session(relation, session)
         return self._ask_spark(lambda: self._frame(relation))
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
-        if relation in self.in_driver:
+        if relation in self.driver.store:
             self.driver.write_parquet(relation, path, names)
         else:
             self._ask_spark(lambda: self._write_parquet(relation, path, names))
@@ -440,7 +472,7 @@ class SparkExecutor(Executor):
         return self.sql.table(relation)
 
     def _frame(self, relation: str) -> Any:
-        if relation not in self.in_driver:  # the driver sees to its own
+        if relation not in self.driver.store:  # the driver sees to its own
             self.have_rows(relation)
         self._need_on_spark(relation)
         return self.engine.frame(self._table_of(relation))

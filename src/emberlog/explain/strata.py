@@ -11,13 +11,11 @@ from emberlog.kernels.describe import describe, kept
 from emberlog.plan.entries import no_entry
 from emberlog.plan.logical import scans
 from emberlog.plan.names import given_part, stateless
+from emberlog.plan.placement import SMALL_RESULT, SMALL_SOURCE
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.stats import MOST_ROUNDS, default_rounds
 from emberlog.syntax.printer import show
-
-SMALL_SOURCE = 100_000  # rows of a source that the spark executor fetches into the driver
-SMALL_RESULT = 10_000_000  # rows of results with which a stratum leaves the driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,7 @@ def report_strata(
         behind = frozenset[str]().union(*(origins.get(name, _origin(checked, name)) for name in reads))
         origins |= dict.fromkeys(stratum.names, behind) | {stateless(name): behind for name in stratum.names}
         physical = physical_stratum(stratum, plan, distributed=executor == "spark")
+        evaluator = describe(stratum, plan, asked)
         found.append(
             StratumReport(
                 number,
@@ -79,9 +78,9 @@ def report_strata(
                 physical,
                 reads,
                 _evaluation(stratum),
-                describe(stratum, plan, asked),
+                evaluator,
                 kept(stratum, plan, rows, executor),
-                _where(executor, sorted(behind)),
+                _where(executor, sorted(behind), evaluator),
                 _exchanges(physical, executor),
                 _limits(stratum),
                 barren.get(stratum.names, ""),
@@ -143,14 +142,15 @@ def _end(stratum: Stratum) -> str:
     return "nothing changes" if stratum.until is None else f"{show(stratum.until)[1:-1]}, or nothing changes"
 
 
-def _where(executor: str, sources: Sequence[str]) -> str:
+def _where(executor: str, sources: Sequence[str], evaluator: str) -> str:
     if executor == "local":
         return "in this process"
     if not sources:
         return "in the driver: it reads nothing but facts of the program"
     verb = "has" if len(sources) == 1 else "have"
     each = "" if len(sources) == 1 else " each"
-    return f"in the driver if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark"
+    unless = ", unless it takes less time to fetch them" if evaluator.startswith("kernel") else ""
+    return f"in the driver if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark{unless}"
 
 
 def _exchanges(physical: PhysicalStratum, executor: str) -> str:

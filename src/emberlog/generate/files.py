@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
-from emberlog.diagnostics import UsageError
+from emberlog.diagnostics import UsageError, cannot_write
 from emberlog.generate.draw import Tables
 
 FORMATS = ("facts", "csv", "parquet")
@@ -32,15 +33,19 @@ def write(tables: Tables, folder: str | Path, format: str = "facts") -> dict[str
         raise UsageError(f"cannot make the folder {target}: {error.strerror}") from error
     paths = {name: target / f"{name}.{format}" for name in tables}
     for name, path in paths.items():
-        _write_one(tables[name], path, format)
+        try:
+            with path.open("wb") as file:
+                _write_one(tables[name], file, format)
+        except OSError as error:
+            raise cannot_write(path, error) from error
     return paths
 
 
-def _write_one(table: pa.Table, path: Path, format: str) -> None:
+def _write_one(table: pa.Table, file: BinaryIO, format: str) -> None:
     if format == "parquet":
         import pyarrow.parquet as pq
 
-        pq.write_table(table, path)
+        pq.write_table(table, file)
         return
     from pyarrow import csv
 
@@ -48,4 +53,4 @@ def _write_one(table: pa.Table, path: Path, format: str) -> None:
     options = csv.WriteOptions(
         include_header=False, delimiter="\t" if tabs else ",", quoting_style="none" if tabs else "needed"
     )
-    csv.write_csv(table, path, options)
+    csv.write_csv(table, file, options)

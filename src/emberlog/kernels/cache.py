@@ -84,7 +84,9 @@ def folder() -> Path | None:
     import numba
 
     own = resources.files("emberlog.kernels")
-    runtime = b"".join((own / name).read_bytes() for name in ("runtime.py", "waiting.py", "prefetch.py", "cache.py"))
+    runtime = b"".join(
+        (own / name).read_bytes() for name in ("runtime.py", "waiting.py", "prefetch.py", "halting.py", "cache.py")
+    )
     described = f"{numba.__version__} {platform.python_version()} {platform.machine()} {platform.processor()}"
     return choose_folder(hashlib.sha256(described.encode() + runtime).hexdigest()[:16])
 

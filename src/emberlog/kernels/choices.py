@@ -14,6 +14,7 @@ from emberlog.kernels.encode import Encoder
 from emberlog.kernels.memory import release
 from emberlog.kernels.program import KernelProgram
 from emberlog.memory import Budget
+from emberlog.store.kept import Kept
 
 Columns = list[np.ndarray[Any, Any]]
 
@@ -40,6 +41,7 @@ class Choices:
     part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
     budget: Budget | None = None  # None: a share of what is free
     spill: str | None = None  # the folder for finished rows that are too many
+    kept: Kept | None = field(default=None, compare=False)  # what earlier runs made of the sources
 
 
 @dataclass

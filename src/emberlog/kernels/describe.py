@@ -7,9 +7,8 @@ from emberlog.kernels.lower import lower
 from emberlog.kernels.pivots import pivots
 from emberlog.kernels.program import INTERPRETED, Ineligible, KernelProgram
 from emberlog.kernels.rows.program import Composition, Side
-from emberlog.plan.logical import scans
 from emberlog.plan.partials import Split, decide
-from emberlog.plan.strata import ProgramPlan, Stratum, plans
+from emberlog.plan.strata import ProgramPlan, Stratum
 
 
 def describe(stratum: Stratum, plan: ProgramPlan, asked: frozenset[str]) -> str:
@@ -26,13 +25,7 @@ def describe(stratum: Stratum, plan: ProgramPlan, asked: frozenset[str]) -> str:
 
 
 def _only_kernels_read(stratum: Stratum, plan: ProgramPlan) -> bool:
-    readers = [
-        other
-        for other in plan.strata
-        for relation in other.relations
-        for root in plans(relation)
-        if any(scan.relation in stratum.names for scan in scans(root))
-    ]
+    readers = [reader for name in stratum.names for reader in plan.readers.get(name, ())]
     return bool(readers) and all(
         reader.evaluation != "once" and isinstance(lower(reader, plan), KernelProgram) for reader in readers
     )

@@ -6,31 +6,41 @@ All encodings keep the order of values, so that ids compare as the values do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeAlias
+from itertools import count
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from emberlog.data.arrow import arrow_type
+from emberlog.data.arrow import Values, arrow_type, chunks, place_of
 from emberlog.kernels.crew import MANY, mapped
 from emberlog.kernels.program import Domain
 from emberlog.kernels.watch import Unsuited
-
-Values: TypeAlias = pa.Array | pa.ChunkedArray
+from emberlog.store.kept import Kept
 
 # Integers whose range is not much larger than their number are ids as they are.
 IDS_A_ROW = 4
 IDS_ANYWAY = 1 << 16
 MOST_DIGITS = 38  # of a decimal
 
+_NUMBERS = count()
+
 
 class Dictionary(ABC):
     """The values of a domain, in order."""
 
     size: int
+
+    @property
+    def name(self) -> Hashable:
+        """What tells its ids from those of other dictionaries."""
+        return self._number
+
+    def __init__(self) -> None:
+        self._number = next(_NUMBERS)
 
     @abstractmethod
     def encode(self, values: Values) -> np.ndarray[Any, Any]: ...
@@ -41,12 +51,21 @@ class Dictionary(ABC):
     @abstractmethod
     def code(self, value: Any) -> int: ...
 
+    @abstractmethod
+    def has(self, values: Values) -> bool:
+        """True if all these values are known to be among its own."""
+
 
 class Range(Dictionary):
     """Integers from `low` on."""
 
     def __init__(self, low: int, size: int) -> None:
+        super().__init__()
         self.low, self.size = low, size
+
+    @property
+    def name(self) -> Hashable:
+        return ("from", self.low)
 
     def encode(self, values: Values) -> np.ndarray[Any, Any]:
         return filled(values, np.dtype(np.uint32), self.low)
@@ -58,11 +77,16 @@ class Range(Dictionary):
     def code(self, value: Any) -> int:
         return int(value) - self.low
 
+    def has(self, values: Values) -> bool:
+        low, high = _ends(values) if len(values) else (self.low, self.low)
+        return self.low <= low and high < self.low + self.size
+
 
 class Listed(Dictionary):
     """Any values, sorted."""
 
     def __init__(self, values: pa.Array) -> None:
+        super().__init__()
         self.values = values
         self.size = len(values)
 
@@ -76,11 +100,15 @@ class Listed(Dictionary):
     def code(self, value: Any) -> int:
         return int(pc.index(self.values, _constants([value], self.values.type)[0]).as_py())
 
+    def has(self, values: Values) -> bool:
+        return values.type == self.values.type and not pc.index_in(values, value_set=self.values).null_count
+
 
 class Coded(Dictionary):
     """Numbers that somebody else gave to values."""
 
     def __init__(self, numbers: Dictionary, codes: Mapping[object, int]) -> None:
+        super().__init__()
         self.numbers, self.codes = numbers, codes
         self.size = numbers.size
 
@@ -92,6 +120,9 @@ class Coded(Dictionary):
 
     def code(self, value: Any) -> int:
         return self.numbers.code(self.codes[value])
+
+    def has(self, values: Values) -> bool:
+        return self.numbers.has(values)
 
 
 def filled(values: Values, dtype: np.dtype[Any], low: int = 0) -> np.ndarray[Any, Any]:
@@ -105,14 +136,6 @@ def filled(values: Values, dtype: np.dtype[Any], low: int = 0) -> np.ndarray[Any
     return found
 
 
-def place_of(values: Values) -> tuple[tuple[int, int, int], ...] | None:
-    """Where values are in memory; None for values of which this is not known."""
-    if values.type.num_buffers != 2:
-        return None
-    places = [(chunk.buffers()[1], chunk.offset, len(chunk)) for chunk in chunks(values)]
-    return tuple((data.address if data is not None else 0, offset, size) for data, offset, size in places)
-
-
 def different(columns: Sequence[Values]) -> list[Values]:
     """The columns, each one that stands in several relations once."""
     return list({place_of(column) or number: column for number, column in enumerate(columns)}.values())
@@ -121,19 +144,24 @@ def different(columns: Sequence[Values]) -> list[Values]:
 class Ends:
     """The least and the greatest of some integers, looked for once in each place of memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Kept | None = None) -> None:
+        self._kept = kept or Kept({})
         # Values are held, so that no others come to be in their place.
         self._known: dict[Any, tuple[Values, tuple[int, int]]] = {}
 
     def __call__(self, values: Values) -> tuple[int, int]:
         key = place_of(values)
         if key is None or key not in self._known:
-            found = pc.min_max(values)
-            ends = found["min"].as_py(), found["max"].as_py()
+            ends = self._kept.made("ends", [values], lambda: _ends(values), lambda _: 0)
             if key is None:
                 return ends
             self._known[key] = values, ends
         return self._known[key][1]
+
+
+def _ends(values: Values) -> tuple[int, int]:
+    found = pc.min_max(values)
+    return found["min"].as_py(), found["max"].as_py()
 
 
 def joined(values: Values, dtype: type[np.number[Any]]) -> np.ndarray[Any, Any]:
@@ -154,8 +182,25 @@ def as_arrow(numbers: np.ndarray[Any, Any]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, data])
 
 
-def chunks(values: Values) -> list[pa.Array]:
-    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+def kept_dictionary(
+    domain: Domain, columns: Sequence[Values], kept: Kept, ends: Ends | None = None, workers: int = 1
+) -> Dictionary:
+    """The same as `dictionary`. What is kept of sources serves if it has the values of the other columns, too."""
+    old = [column for column in columns if kept.has(column)]
+    if old and domain.codes is None and domain.type.kind != "decimal":
+        found = kept.made(
+            ("dictionary", domain.type), old, lambda: dictionary(Domain(domain.type, ()), old, ends, workers), _bytes
+        )
+        others = [column for column in columns if not kept.has(column)]
+        if domain.constants:
+            others.append(_constants(domain.constants, arrow_type(domain.type)))
+        if all(map(found.has, others)):
+            return found
+    return dictionary(domain, columns, ends, workers)
+
+
+def _bytes(found: Dictionary) -> int:
+    return found.values.nbytes if isinstance(found, Listed) else 0
 
 
 def dictionary(domain: Domain, columns: Sequence[Values], ends: Ends | None = None, workers: int = 1) -> Dictionary:
@@ -166,19 +211,19 @@ def dictionary(domain: Domain, columns: Sequence[Values], ends: Ends | None = No
     if domain.type.kind == "number":
         constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
         return _of_integers(columns, constants, ends, workers)
-    types = [column.type for column in columns] or [arrow_type(domain.type)]
-    if domain.type.kind == "decimal":
-        types += [pa.scalar(Decimal(str(value))).type for value in domain.constants]
-    type = _common_type(types)
+    type = type_of_values(domain, [column.type for column in columns])
     extra = _constants(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
     return Listed(found.take(pc.sort_indices(found)))
 
 
-def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """A type for the values of all these; decimals may have different digits before and after the point."""
-    if not all(pa.types.is_decimal(type) for type in types):
+def type_of_values(domain: Domain, columns: Sequence[pa.DataType]) -> pa.DataType:
+    """A type for the values of columns of these types, and for constants; decimals may have different digits before and
+    after the point. Raises `Unsuited` where no type has room for all of them."""
+    types = list(columns) or [arrow_type(domain.type)]
+    if domain.type.kind != "decimal":
         return types[0]
+    types += [pa.scalar(Decimal(str(value))).type for value in domain.constants]
     scale = max(type.scale for type in types)
     digits = max(type.precision - type.scale for type in types) + scale
     if digits > MOST_DIGITS:

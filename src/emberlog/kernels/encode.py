@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 
 from emberlog.clock import Stopwatch
+from emberlog.data.arrow import Values, chunks, place_of
 from emberlog.kernels.crew import MANY, mapped
 from emberlog.kernels.dictionaries import (
     Ends,
     Range,
-    Values,
     as_arrow,
-    chunks,
-    dictionary,
     different,
     filled,
     joined,
+    kept_dictionary,
     numbers_of,
-    place_of,
 )
 from emberlog.kernels.program import Id, KernelProgram, Kind
 from emberlog.kernels.watch import Unsuited
+from emberlog.store.kept import Kept
 from emberlog.types import INT64_MAX, INT64_MIN, Column
+
+Made = TypeVar("Made")
 
 MOST_IDS = (1 << 31) - 2
 ROWS_A_PIECE = 1 << 12  # smaller ones are read sooner when they are put together
@@ -36,19 +37,25 @@ class Encoder:
     """Encodes the rows of one program and decodes its results."""
 
     def __init__(
-        self, program: KernelProgram, tables: Mapping[str, Sequence[Sequence[Values]]], workers: int = 1
+        self,
+        program: KernelProgram,
+        tables: Mapping[str, Sequence[Sequence[Values]]],
+        workers: int = 1,
+        kept: Kept | None = None,
     ) -> None:
-        """`tables` has, for each relation, its columns from every place where rows come from."""
+        """`tables` has, for each relation, its columns from every place where rows come from. `kept` is what earlier
+        runs made of them."""
         self.program = program
         self.workers = workers
+        self.kept = kept or Kept({})
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
-        self._ends = Ends()
+        self._ends = Ends(self.kept)
         self.encoding = Stopwatch()
         self.dictionaries = []
         with self.encoding:
             for domain in program.domains:
                 columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
-                found = dictionary(domain, different(columns), self._ends, workers)
+                found = kept_dictionary(domain, different(columns), self.kept, self._ends, workers)
                 if found.size > MOST_IDS:
                     raise Unsuited("more than two thousand million different values")
                 self.dictionaries.append(found)
@@ -135,14 +142,24 @@ class Encoder:
         key, narrow = place_of(values), narrow and kind == "int"
         if key is None or (key, kind, narrow) not in self._encoded:
             with self.encoding:
-                found = self.column(values, kind, narrow)
-                # Arrow's memory must not be written to, and loops are compiled for arrays that may be: one kind is
-                # enough.
-                found = found if found.flags.writeable else found.copy()
+                what = ("numbers", self.name_of(kind), narrow)
+                found = self.kept.made(
+                    what, [values], lambda: self._column(values, kind, narrow), lambda made: made.nbytes
+                )
             if key is None:
                 return found
             self._encoded[key, kind, narrow] = found
         return self._encoded[key, kind, narrow]
+
+    def _column(self, values: Values, kind: Kind, narrow: bool) -> np.ndarray[Any, Any]:
+        """An encoded column in memory of its own: Arrow's must not be written to, and loops are compiled for arrays
+        that may be. One kind is enough."""
+        found = self.column(values, kind, narrow)
+        return found if found.flags.writeable else found.copy()
+
+    def name_of(self, kind: Kind) -> Hashable:
+        """What tells the numbers that values of a kind become from those of other kinds and dictionaries."""
+        return self.dictionaries[kind.domain].name if isinstance(kind, Id) else kind
 
     def constant(self, kind: Kind, value: object) -> Any:
         match kind:
@@ -194,6 +211,11 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
             spots = range(*spot.indices(len(self)))
             return mapped(self.__getitem__, spots, self._encoder.workers if self.rows > MANY else 1)
         return self._encoder._once(self._columns[spot], self._kinds[spot], narrow=True)
+
+    def made(self, what: Hashable, make: Callable[[], Made], size: Callable[[Made], int]) -> Made:
+        """Something that is made of these columns as numbers, or was made of them by an earlier run."""
+        names = tuple(map(self._encoder.name_of, self._kinds))
+        return self._encoder.kept.made((what, names), self._columns, make, size)
 
     @property
     def rows(self) -> int:

@@ -22,12 +22,36 @@ class Index:
     rows: int
     packed: np.ndarray[Any, Any] | None = None  # two columns of 32 bits, the first one in the low half
 
+    @property
+    def nbytes(self) -> int:
+        arrays = (*self.columns.values(), self.offsets, self.keys, self.packed)
+        return sum(array.nbytes for array in arrays if array is not None)
+
 
 def pair_of(bound: tuple[int, ...], columns: Lazy, needed: set[int]) -> tuple[int, int] | None:
     """The two columns of an index that fit in one word of 64 bits, if it is such a one."""
     kept = sorted(needed)
     fits = len(bound) == 1 and len(kept) == 2 and all(columns.dtype(spot).itemsize == 4 for spot in kept)
     return (kept[0], kept[1]) if fits else None
+
+
+def kept_index(
+    static: Static,
+    bound: tuple[int, ...],
+    columns: Lazy,
+    needed: set[int],
+    slots: int,
+    workers: int = 1,
+    pair: tuple[int, int] | None = None,
+    owners: Owners | None = None,
+) -> Index:
+    """The same as `build`, or what an earlier run built of these columns."""
+    by = None if owners is None else (owners.spot, owners.number, owners.of_block.tobytes())
+    return columns.made(
+        ("index", bound, frozenset(needed), slots, pair, by),
+        lambda: build(static, bound, columns, needed, slots, workers, pair, owners),
+        lambda made: made.nbytes,
+    )
 
 
 def build(

@@ -38,6 +38,11 @@ class TableLayout:
     narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
 
     @property
+    def resumable(self) -> bool:
+        """True if facts are taken up in the order in which they came: a round can be left off and resumed."""
+        return self.storage == "hash" and self.table.fold == "set"
+
+    @property
     def value_kind(self) -> Kind | None:
         return None if self.table.value is None else self.table.kinds[self.table.value]
 

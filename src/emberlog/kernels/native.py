@@ -14,6 +14,7 @@ from emberlog.kernels.choices import Choices, Columns, Evaluated
 from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.encode import Encoder, Lazy, by_name, check_contributors
+from emberlog.kernels.halting import Halt
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
 from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
@@ -52,7 +53,7 @@ def evaluate(
     budget = choices.budget or Budget.of(None)
     memory = Memory(budget.left(), None if choices.spill is None else Path(choices.spill))
     memory.meter = budget
-    encoder = Encoder(program, by_name([statics, exits, starts or {}]), choices.workers)
+    encoder = Encoder(program, by_name([statics, exits, starts or {}]), choices.workers, choices.kept)
     arrays = {name: encoder.columns(name, table.columns) for name, table in statics.items()}
     first = {name: _first_rows(encoder, name, table) for name, table in exits.items()}
     begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
@@ -75,7 +76,9 @@ def evaluate(
 
     def loops(narrow: bool) -> Evaluated:
         given = (program, chosen, encoder, arrays, first, begin, rows, choices, watch, memory, end, peers)
-        return evaluate_loops(*given, narrow)
+        halt = Halt(watch.halted)
+        with watch.halting(halt.set):
+            return evaluate_loops(*given, narrow, halt)
 
     try:
         return loops(narrow=fits)
@@ -100,8 +103,9 @@ def evaluate_loops(
     end: End | None,
     peers: Exchange | None,
     narrow: bool,
+    halt: Halt,
 ) -> Evaluated:
-    """By loops over facts; `narrow` tries integers in 32 bits."""
+    """By loops over facts, which `halt` ends; `narrow` tries integers in 32 bits."""
     apart = peers is not None and peers.size > 1
     indexes: Indexes = {}
 
@@ -122,6 +126,7 @@ def evaluate_loops(
             indexes=indexes,
             there=constant_groups(program, encoder.sizes, exits) if choices.storage == "auto" and not apart else None,
             room=None if apart or choices.exchange else memory.budget,
+            halt=halt,
         )
 
     prepared = made(masks=True)

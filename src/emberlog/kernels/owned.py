@@ -90,6 +90,7 @@ class Shared:
         )
         with shielded():
             self.prepared.function(*values)
+        self.prepared.halt.check()
 
     def look_on(self) -> tuple[int, int]:
         """How many facts wait for the next round, and in all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +21,8 @@ from emberlog.kernels.code.sums import PART, Sums
 from emberlog.kernels.code.terms import Key
 from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder, Lazy
-from emberlog.kernels.indexes import Index, build, pair_of
+from emberlog.kernels.halting import Halt
+from emberlog.kernels.indexes import Index, kept_index, pair_of
 from emberlog.kernels.layout import TableLayout, layouts, worst
 from emberlog.kernels.nests import Nest, Probe, check_size, index_orders, nests, probes
 from emberlog.kernels.pivots import Pivots
@@ -49,6 +50,7 @@ class Prepared:
     masked: bool = False  # many pivots at once
     gathered: bool = False  # sums read what they get
     ranges: Ranges | None = None  # None: no worker owns a part of the tables
+    halt: Halt = field(default_factory=Halt)
 
     @property
     def bytes(self) -> int:
@@ -75,11 +77,13 @@ def prepare(
     indexes: Indexes | None = None,
     there: np.ndarray[Any, Any] | None = None,
     room: int | None = None,
+    halt: Halt | None = None,
 ) -> Prepared:
     """Compiles the loops and builds the indexes, those that `indexes` does not have yet.
 
     `masks` off evaluates pivots one by one. With `there`, a flag for each group that a sum of an iteration has from the
-    start, sums gather if they can. With `room`, in bytes, workers own ranges of the tables if they can.
+    start, sums gather if they can. With `room`, in bytes, workers own ranges of the tables if they can. `halt` ends
+    loops that run.
     """
     planned = nests(program, pivots)
     check_size(planned)
@@ -109,7 +113,8 @@ def prepare(
     source, names = _written(
         writing, program, tuple(pivots.items()), planned, tuple(made.items()), narrow, sparse, tuple(pairs.items())
     )
-    shared: dict[str, Any] = {"tolerance": TOLERANCE}
+    halt = halt or Halt()
+    shared: dict[str, Any] = {"tolerance": TOLERANCE, "halt": halt.flag}
     for i, (kind, value) in enumerate(source.constants):
         shared[f"c{i}"] = encoder.constant(kind, value)
     for (name, bound), label in names.items():
@@ -122,7 +127,7 @@ def prepare(
         if index is None:
             spot = divided.get((name, bound))
             owners = None if owned is None or spot is None else owned.of_index(static.kinds[spot], spot, made)
-            index = build(static, bound, statics[name], reading[name, bound], slots, workers, pair, owners)
+            index = kept_index(static, bound, statics[name], reading[name, bound], slots, workers, pair, owners)
         if indexes is not None:
             indexes[key] = index
         shared |= {f"{label}_c{spot}": column for spot, column in index.columns.items()}
@@ -140,7 +145,7 @@ def prepare(
         shared[f"t{i}_worst"] = worst(layout)
     function, sizes = compiled(source), encoder.sizes
     return Prepared(
-        program, pivots, made, source, function, shared, sizes, width, writing is Masks, writing is Gathers, owned
+        program, pivots, made, source, function, shared, sizes, width, writing is Masks, writing is Gathers, owned, halt
     )
 
 

@@ -62,20 +62,25 @@ def run_alone(prepared: Prepared, exits: Mapping[str, Arrays], watch: Watch, mem
     result.states.append(state)
     for name, columns in exits.items():
         state.put(name, columns)
-    deltas = np.zeros(ROUNDS, np.int64)
+    deltas = np.zeros(ROUNDS + 1, np.int64)
     single: dict[str, Any] = {"rank": np.uint64(0), "size": np.uint64(1), "deltas": deltas}
+    begun = 0  # the facts of a round that was left off in its middle
     # A step in a hashed table misses the caches, and takes ten times as long.
     hashed = any(layout.storage == "hash" for layout in prepared.layouts.values())
     budget = WORK // 10 if hashed else WORK
     done = False
     while not done:
+        deltas[:] = 0
         state.call(most=ROUNDS, budget=budget, **single)
         result.derivations += state.figure("work")
         if state.figure("fail"):
             watch.failed(state.figure("fail"))
         rounds = state.figure("rounds")
         facts = sum(state.count(name) for name in prepared.tables)
+        deltas[0] += begun
+        begun = int(deltas[rounds])
         watch.rounds([int(delta) for delta in deltas[:rounds]], facts)
+        watch.look(facts)
         memory.check(prepared.bytes + state.bytes, "tables and indexes")
         done = waiting(state) == 0
     watch.rounds([0], facts)

@@ -124,13 +124,14 @@ class State:
             arrays[f"{t}_y{chain}"] = np.zeros(slots, np.uint32)
 
     def call(self, **arguments: Any) -> None:
-        """One call of the loops; tables that grew are new arrays afterwards."""
+        """One call of the loops; tables that grew are new arrays afterwards. Raises if the run is to end."""
         source = self.prepared.source
         self.arrays.update(arguments)
         values = [self.counts, *(self.arrays[array.name] for array in source.arguments[1:])]
         with shielded():
             returned = self.prepared.function(*values)
         self.arrays.update(zip(source.returned, returned, strict=True))
+        self.prepared.halt.check()
 
     def figure(self, name: str) -> int:
         """A counter of the last call."""

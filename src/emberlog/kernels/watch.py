@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from time import sleep
 from typing import Protocol
 
 from emberlog.diagnostics import sized
@@ -35,6 +38,12 @@ class Watch(Protocol):
 
     def failed(self, code: int) -> None:
         """Raises what a loop ended with."""
+
+    def halting(self, halt: Callable[[], None]) -> AbstractContextManager[None]:
+        """Calls `halt`, from another thread, if the run is to end while what is inside goes on."""
+
+    def halted(self) -> None:
+        """Raises why the run is to end, after `halt` was called."""
 
 
 UNLIMITED = 1 << 60
@@ -87,3 +96,13 @@ class MeterWatch:
             self.meter.allow_round(self.stats, self.most_rounds)
             raise RoundLimit(f"stopped after {self.stats.rounds:,} rounds")
         raise Failed
+
+    @contextmanager
+    def halting(self, halt: Callable[[], None]) -> Iterator[None]:
+        with self.meter.stop.interruptible(halt, self.meter.seconds_here):
+            yield
+
+    def halted(self) -> None:
+        while True:
+            self.look(self.facts)
+            sleep(0.001)  # whoever called `halt` was a moment early

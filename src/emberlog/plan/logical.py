@@ -234,7 +234,7 @@ def _columns_above(plan: Plan) -> Columns:
         case Expand(child, column, start):
             return {**columns(child), column: type_of(start, columns(child))}
         case Join(left, right):
-            return {**columns(left), **columns(right)}
+            return _joined_types(columns(left), columns(right))
         case Lookup(left, right, column):
             return {**columns(left), column: columns(right)[column]}
         case Project(child, items):
@@ -246,6 +246,12 @@ def _columns_above(plan: Plan) -> Columns:
             return _union_types(inputs)
         case _:
             assert_never(plan)
+
+
+def _joined_types(left: Columns, right: Columns) -> Columns:
+    """The columns of both sides; decimals that they share have room for the digits of both."""
+    shared = {name: left[name].with_room_for(type) for name, type in right.items() if name in left}
+    return {**left, **right, **{name: type for name, type in shared.items() if type.kind == "decimal"}}
 
 
 def _union_types(inputs: tuple[Plan, ...]) -> Columns:

@@ -226,7 +226,7 @@ def _entered(signature: Signature, rows: Plan, rule: int) -> Plan:
 
     What goes into a minimum or maximum was so before.
     """
-    rows = _with_digits(signature, rows)
+    rows = with_digits(signature, rows)
     narrow = {
         position(spot): signature.columns[spot].type
         for spot, function in signature.aggregates.items()
@@ -243,9 +243,11 @@ def _entered(signature: Signature, rows: Plan, rule: int) -> Plan:
     return Guard(made, checked, groups, rule, "has a total that does not fit its column") if checked else made
 
 
-def _with_digits(signature: Signature, rows: Plan) -> Plan:
+def with_digits(signature: Signature, rows: Plan) -> Plan:
+    """Rows of a relation with as many digits behind the point as its decimals have. Left to themselves, engines may
+    round decimals of different types to put them together."""
     types = columns(rows)
-    wanted = {position(spot): column.type for spot, column in enumerate(signature.columns)}
+    wanted = dict(zip(types, (column.type for column in signature.columns), strict=True))
     short = {name for name, type in types.items() if type.kind == "decimal" and type.scale < wanted[name].scale}
     if not short:
         return rows

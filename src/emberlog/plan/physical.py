@@ -32,7 +32,7 @@ from emberlog.plan.logical import (
     children,
     columns,
 )
-from emberlog.plan.show import INDENT, label, shared
+from emberlog.plan.show import indent, label, shared
 from emberlog.syntax.nodes import Variable
 
 # The columns by whose hash rows are spread over tasks; `one` if all rows are in one task, None if nothing is known.
@@ -203,4 +203,4 @@ def operator_label(plan: Physical) -> str:
 
 def show_physical(plan: Physical) -> str:
     """The plan as an indented tree, an operator a line."""
-    return "\n".join(INDENT * depth + operator_label(node) for node, depth in walk(plan))
+    return "\n".join(indent(depth) + operator_label(node) for node, depth in walk(plan))

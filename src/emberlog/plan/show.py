@@ -36,6 +36,7 @@ from emberlog.syntax.nodes import Term, Variable
 from emberlog.syntax.printer import show as show_term
 
 INDENT = "  "
+DEEPEST_INDENT = 50
 
 
 def label(plan: Plan) -> str:
@@ -80,6 +81,11 @@ def shared(left: Plan, right: Plan) -> tuple[str, ...]:
     return tuple(name for name in columns(left) if name in columns(right))
 
 
+def indent(level: int) -> str:
+    """What stands before a node at this level of a tree. Deep ones say their level: a line has an end."""
+    return INDENT * level if level <= DEEPEST_INDENT else f"{INDENT * DEEPEST_INDENT}{level}: "
+
+
 def show(plan: Plan) -> str:
     """The plan as an indented tree, a node a line."""
     return "\n".join(_tree(plan))
@@ -89,7 +95,7 @@ def _tree(plan: Plan, depth: int = 0) -> Iterator[str]:
     waiting = [(plan, depth)]
     while waiting:
         node, level = waiting.pop()
-        yield INDENT * level + label(node)
+        yield indent(level) + label(node)
         waiting.extend((child, level + 1) for child in reversed(children(node)))
 
 

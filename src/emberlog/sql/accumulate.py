@@ -66,9 +66,8 @@ class _Table:
 
     def begin(self) -> bool:
         """Stores the start. Does every group of it get something in every round?"""
-        run, plan = self.run, self.relation.start
-        types = tuple(column.type for column in self.relation.signature.columns)
-        if run.store(self.start, run.empty(types) if plan is None else run.statement(plan)) == 0:
+        run = self.run
+        if run.store(self.start, run.statement_of(self.relation.start, self.relation.signature)) == 0:
             return True
         return self.outside is not None and run.engine.first(run.statement(self.outside)) is None
 

@@ -270,18 +270,21 @@ class _Compiler:
 
     def _matches(self, left: Plan, right: Plan) -> Sql | None:
         """The condition that the columns of both sides agree, None when they share none."""
-        types = columns(left)
-        shared = [name for name in columns(right) if name in types]
-        if not shared:
-            return None
-        return all_of([self.terms.compare("=", self.column(n, "l"), self.column(n, "r"), types[n]) for n in shared])
+        own, types = columns(left), columns(right)
+        conditions = []
+        for name in (name for name in types if name in own):
+            sides = [self.column(name, "l"), self.column(name, "r")]
+            first, second = self.terms.in_common_type(sides, [own[name], types[name]])
+            conditions.append(self.terms.compare("=", first, second, own[name]))
+        return all_of(conditions) if conditions else None
 
     def _join(self, join: Join) -> Deep[_Query]:
         left, right = join.left, join.right
-        items = [
-            *self._all(left, "l"),
-            *(self.column(name, "r") for name in columns(right) if name not in columns(left)),
-        ]
+        own, types = columns(left), columns(join)
+        items = self._all(left, "l")
+        if any(own[name] != types[name] for name in own):
+            items = [named(self._fit(self.column(n, "l"), own[n], types[n]), self.names[n]) for n in own]
+        items += [self.column(name, "r") for name in columns(right) if name not in own]
         on = self._matches(left, right)
         first, size = yield self._from(left, "l")
         if not join.spares:
@@ -349,13 +352,14 @@ class _Compiler:
             items = []
             for column, (name, type) in zip(own, types.items(), strict=True):
                 value = block.scope[column]
-                items.append(named(self._widened(value, own[column], type), self.names[name]))
+                items.append(named(self._fit(value, own[column], type), self.names[name]))
             queries.append(_Query(select(items, block.source, block.where), block.size))
         return self._together(queries, list(types))
 
-    def _widened(self, value: Sql, own: Type, type: Type) -> Sql:
-        """A value as one of the type that the inputs of a union share; left to themselves, engines may round it."""
-        return self.dialect.convert(value, type) if type.kind == "decimal" and own != type else value
+    def _fit(self, value: Sql, own: Type, type: Type) -> Sql:
+        """A value as one of the type that the inputs of a union or join share; left to themselves, engines may round
+        it."""
+        return self.dialect.fit_decimal(value, own, type) if type.kind == "decimal" else value
 
     def _together(self, queries: list[_Query], names: list[str]) -> _Query:
         """All rows of these queries. More than one statement should hold are put together in groups, as stages."""
@@ -381,18 +385,16 @@ class _Compiler:
             query = query.group_by(*(key.copy() for key in keys), copy=False)
         # Nothing has no aggregate: SQL would make a row of NULLs, and NaN must not win an extremum.
         having: list[Sql] = [] if keys else [exp.GT(this=exp.Count(this=exp.Star()), expression=number(0))]
-        for fold, value in zip(group.folds, folds, strict=True):
+        for fold in group.folds:
             if fold.function in ("min", "max") and fold.argument and types[fold.argument].kind == "float":
-                having.append(self._has_extremum(fold.argument, value, group.input))
+                having.append(self._has_extremum(fold.argument))
         return query.having(all_of(having), copy=False) if having else query
 
-    def _has_extremum(self, argument: str, value: Sql, plan: Plan) -> Sql:
-        """True for a group in which not all values are NaN, or one is missing."""
-        found = negated(is_null(value.copy()))
-        if argument not in unsure(plan):
-            return found
-        values = exp.Count(this=self.column(argument))
-        return exp.paren(any_of([found, exp.LT(this=values, expression=exp.Count(this=exp.Star()))]), copy=False)
+    def _has_extremum(self, argument: str) -> Sql:
+        """True for a group in which not all values are NaN, or one is missing. Not a test of the extremum itself: where
+        all values are known to be missing, DuckDB knows that it is null, and would not look for rows to complain of."""
+        without = exp.Count(this=when(call("isnan", self.column(argument)), number(1)))
+        return exp.GT(this=exp.Count(this=exp.Star()), expression=without)
 
     def _fold(self, fold: Fold, types: Mapping[str, Type]) -> Sql:
         if fold.argument is None:
@@ -444,9 +446,10 @@ class _Compiler:
         """What the error of a guard says: its number, and the values of the columns that it shows."""
         pieces: list[Sql] = [text(f"{MARK_START}{len(self.guards)}")]
         self.guards.append(guard)
+        types = columns(guard.input)
         for name in guard.shown:
-            shown = exp.Coalesce(this=cast(self.column(name), self.dialect.symbol), expressions=[text("?")])
-            pieces += [text(MARK_BETWEEN), shown]
+            shown = self.dialect.as_text(self.column(name), types[name])
+            pieces += [text(MARK_BETWEEN), exp.Coalesce(this=shown, expressions=[text("?")])]
         return call("concat", *pieces, text(MARK_END))
 
 

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from sqlglot import exp
 
 from emberlog.patterns import for_java, for_re2
-from emberlog.sql.build import Sql, call, cast, number, text, when
-from emberlog.sql.statement import FLOAT_TEXT
+from emberlog.sql.build import Sql, call, cast, is_null, negated, number, text, when
+from emberlog.sql.statement import FLOAT_TEXT, TOO_MANY_DIGITS
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
 
 
@@ -53,6 +53,11 @@ class Dialect(ABC):
     def convert(self, value: Sql, type: Type) -> Sql:
         return cast(value, self.type_name(type))
 
+    def fit_decimal(self, value: Sql, own: Type, type: Type) -> Sql:
+        """A decimal of type `own` as one of another type, with no fewer digits behind the point; an error where it has
+        too many before it."""
+        return value if own == type else self.convert(value, type)
+
     @abstractmethod
     def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         """Integer + - * with NULL on overflow."""
@@ -79,6 +84,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def try_cast(self, value: Sql, type: str) -> Sql: ...
+
+    @abstractmethod
+    def truncate(self, value: Sql, type: Type) -> Sql:
+        """A float that is in the range of an integer type, without its fraction."""
+
+    def as_text(self, value: Sql, type: Type) -> Sql:
+        """A value as text; `float_text` is for floats."""
+        return cast(value, self.symbol)
 
     # Characters of a text that every pattern may be matched with: Java's engine takes stack for each repetition.
     longest_text: int | None = None
@@ -196,6 +209,12 @@ class DuckDB(Dialect):
     def try_cast(self, value: Sql, type: str) -> Sql:
         return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True))
 
+    def truncate(self, value: Sql, type: Type) -> Sql:
+        # A cast would round.
+        whole = call("floor", call("abs", value))
+        negative = exp.LT(this=value.copy(), expression=number(0))
+        return cast(when(negative, exp.Neg(this=whole), whole.copy()), self.type_name(type))
+
     def full_match(self, value: Sql, pattern: Sql) -> Sql:
         return call("regexp_full_match", value, pattern)
 
@@ -225,6 +244,9 @@ class DuckDB(Dialect):
 
 
 class Spark(Dialect):
+    """Means the same with and without `spark.sql.ansi.enabled`, which is the user's: without it a cast of a value that
+    does not fit gives NULL or another value, and large or small decimals become text with an exponent."""
+
     name = "spark"
     longest_text = 200
     deepest = 24
@@ -232,6 +254,14 @@ class Spark(Dialect):
     wide = "DECIMAL(20,0)"
     # Spark has no unsigned 64-bit integer: DECIMAL(20,0) holds every one of them.
     int64, uint64, float64, symbol, timestamp = "BIGINT", "DECIMAL(20,0)", "DOUBLE", "STRING", "TIMESTAMP_NTZ"
+
+    def fit_decimal(self, value: Sql, own: Type, type: Type) -> Sql:
+        if type.precision - type.scale >= own.precision - own.scale:
+            return super().fit_decimal(value, own, type)
+        name = self.type_name(type)
+        message = call("concat", self.as_text(value.copy(), own), text(f" {TOO_MANY_DIGITS} {name}"))
+        misfit = when(negated(is_null(value.copy())), call("raise_error", message))
+        return exp.Coalesce(this=self.try_cast(value, name), expressions=[misfit])
 
     def arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         name = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}[operator]
@@ -298,6 +328,19 @@ class Spark(Dialect):
     def try_cast(self, value: Sql, type: str) -> Sql:
         # Without `safe` sqlglot writes CAST for Spark, which is an error for what does not fit.
         return exp.TryCast(this=value, to=exp.DataType.build(type, udt=True), safe=True)
+
+    def truncate(self, value: Sql, type: Type) -> Sql:
+        if type.kind == "number":
+            return cast(value, self.int64)
+        # The cast of a float to a decimal rounds. What is too large for a BIGINT is an integer, and its half fits.
+        high = exp.GTE(this=value, expression=cast(number(2.0**63), self.float64))
+        half = cast(cast(exp.Div(this=exp.paren(value.copy()), expression=number(2)), self.int64), self.uint64)
+        doubled = exp.Mul(this=half, expression=number(2))
+        low = cast(cast(value.copy(), self.int64), self.uint64)
+        return cast(when(high, doubled, low), self.uint64)
+
+    def as_text(self, value: Sql, type: Type) -> Sql:
+        return self.try_cast(value, self.symbol) if type.kind == "decimal" else super().as_text(value, type)
 
     def full_match(self, value: Sql, pattern: Sql) -> Sql:
         return call("regexp_like", value, pattern)

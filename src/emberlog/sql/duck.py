@@ -21,6 +21,7 @@ from emberlog.memory import NOISE, Budget
 from emberlog.plan.origins import Pieces
 from emberlog.sql.engine import SqlEngine
 from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, PATTERN, Statement
+from emberlog.store.forms import Stream
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,19 +44,6 @@ LARGE = "large"  # the database of large tables
 def first_rows(name: str, count: int) -> str:
     """The statement for the first rows of a table, in order. DuckDB keeps no others while it reads them."""
     return f"SELECT * FROM {name} ORDER BY ALL LIMIT {count}"
-
-
-class Stream:
-    """Rows that come piece by piece, from the start each time that they are read; as Arrow's protocol has it."""
-
-    def __init__(self, made: Callable[[], pa.RecordBatchReader]) -> None:
-        self._made = made
-
-    def __arrow_c_schema__(self) -> object:
-        return self._made().schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._made().__arrow_c_stream__(requested_schema)
 
 
 class DuckEngine(SqlEngine):
@@ -203,6 +191,10 @@ class DuckEngine(SqlEngine):
                 self._attached.pop(name, None)
             else:
                 self._opened.unregister(name)
+
+    def make_set(self, name: str) -> None:
+        """Drops duplicate rows of a table."""
+        self.store(name, Statement(f"SELECT DISTINCT * FROM {name}", {}))
 
     def _forget(self, name: str) -> None:
         """Makes room for a table of this name where there is a large one."""

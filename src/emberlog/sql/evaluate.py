@@ -31,13 +31,14 @@ from emberlog.plan.logical import (
     scans,
     walk,
 )
+from emberlog.plan.lower import with_digits
 from emberlog.plan.names import positions
 from emberlog.plan.origins import Heavy, large_first, pieces
 from emberlog.plan.rename import rename
 from emberlog.plan.strata import Stratum, plans
 from emberlog.sql.complaints import TooLarge, no_value
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, Statement
+from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, TOO_MANY_DIGITS, Statement
 from emberlog.stats import Meter, RoundLimit, Silent, StratumStats
 from emberlog.syntax.nodes import Variable
 from emberlog.types import Type
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.sql.cycles import Cycle
+    from emberlog.store.relations import Store
 
 # What `stats` say of a relation that is not recursive: it was computed, or is a part of the statements that read it.
 COMPUTED_ONCE = "computed once"
@@ -68,7 +70,7 @@ class SqlEvaluator:
         self._tables: dict[str, str] = {}
         self._guards: list[Guard] = []
         self._views: dict[str, Plan] = {}  # relations that have no table: their plans stand in for them
-        self.heavy: dict[str, Heavy] = {}  # relations that may make a statement outgrow the memory
+        self.relations: Store | None = None  # where this process has rows; statements are provided with them
         self._copies = count()
         self._stages = count()
 
@@ -90,8 +92,14 @@ class SqlEvaluator:
         def table(relation: str, version: Version) -> str:
             return self.engine.table(self.table(relation, version))
 
+        if self.relations is not None:
+            self.relations.provide({scan.relation for scan in scans(plan)})
         with self.meter.deadline.enforced("writing a statement"):
             return compile_plan(self._spelled_out(plan), self.engine.dialect, table, self._guards, self._new_stage)
+
+    def statement_of(self, plan: Plan | None, signature: Signature) -> Statement:
+        """The statement for rows of a relation; no plan gives no rows."""
+        return self.empty(_types(signature)) if plan is None else self.statement(with_digits(signature, plan))
 
     def _new_stage(self) -> tuple[str, str]:
         name = f"s{next(self._stages)}"
@@ -180,15 +188,23 @@ class SqlEvaluator:
         if relation.exit is None:
             self.engine.store(self.table(relation.name), self.empty(_types(relation.signature)))
             stats.facts = 0
-        elif self.engine.lazy:
-            self._views[relation.name] = self._spelled_out(relation.exit)
+            return
+        rows = with_digits(relation.signature, relation.exit)
+        if self.engine.lazy:
+            self._views[relation.name] = self._spelled_out(rows)
             if depth(self._views[relation.name]) > DEEPEST_VIEW:
                 self.define(relation.name)
         else:
-            plan = pieces(relation.exit, self.heavy, lambda name: self.engine.count(self.table(name)))
-            statement = self.statement(large_first(relation.exit, self.heavy) if plan.streamed else relation.exit)
+            heavy: Mapping[str, Heavy] = {} if self.relations is None else self.relations.heavy
+            plan = pieces(rows, heavy, self._count)
+            statement = self.statement(large_first(rows, heavy) if plan.streamed else rows)
             stats.facts = self.engine.compute(self.table(relation.name), statement, self.meter.most_rows, plan)
             self.meter.check(stats, stats.facts)
+
+    def _count(self, relation: str) -> int:
+        if self.relations is not None and relation in self.relations:
+            return self.relations.count(relation)
+        return self.engine.count(self.table(relation))
 
     def store(self, name: str, statement: Statement) -> int:
         """Computes rows of a relation, no more than it takes to see that they are too many."""
@@ -205,6 +221,10 @@ class SqlEvaluator:
 
         assert isinstance(self.engine, SparkEngine)
         return self.engine.query(self.empty(_types(signature)) if plan is None else self.statement(plan))
+
+    def view(self, relation: str) -> Plan | None:
+        """The plan that stands in for a relation that has no table."""
+        return self._views.get(relation)
 
     def define(self, relation: str) -> None:
         """Gives a relation that is a view a name in the engine; nothing is computed."""
@@ -257,9 +277,9 @@ class SqlEvaluator:
         if found is not None:
             guard = self._guards[int(found.group(1))]
             return no_value(self.rules.get(guard.rule), guard, found.group(2).split(MARK_BETWEEN)[1:])
-        if _is_of_engine(error) and _is_decimal_overflow(error):
+        if _is_of_engine(error) and (misfit := _decimal_misfit(error)) is not None:
             return DataError(
-                f"a decimal does not fit in the digits of its type: {cause_of(error)}",
+                f"a decimal does not fit in the digits of its type: {misfit}",
                 fix="convert to floats with `to_float(...)`, or keep such facts out of the rule",
             )
         return None
@@ -277,12 +297,17 @@ def _types(signature: Signature) -> tuple[Type, ...]:
     return tuple(column.type for column in signature.columns)
 
 
-def _is_decimal_overflow(error: BaseException) -> bool:
-    """True where an engine says that a decimal is too large. All other values are checked by the statement itself."""
+def _decimal_misfit(error: BaseException) -> str | None:
+    """What an engine says of a decimal that is too large, None where it says something else. All other values are
+    checked by the statement itself."""
     text = str(error)
+    if found := re.search(rf"-?[\d.]+ {TOO_MANY_DIGITS} DECIMAL\(\d+,\d+\)", text):
+        return found[0]
     if type(error).__name__ in ("OutOfRangeException", "ConversionException"):
-        return "DECIMAL" in text or "HUGEINT" in text or "decimal" in text
-    return "NUMERIC_VALUE_OUT_OF_RANGE" in text or ("OVERFLOW" in text and "DECIMAL" in text)
+        too_large = "DECIMAL" in text or "HUGEINT" in text or "decimal" in text
+    else:
+        too_large = "NUMERIC_VALUE_OUT_OF_RANGE" in text or ("OVERFLOW" in text and "DECIMAL" in text)
+    return cause_of(error) if too_large else None
 
 
 def _is_of_engine(error: BaseException) -> bool:

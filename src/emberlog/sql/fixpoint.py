@@ -8,11 +8,24 @@ relations of the component have done so, all of them take them in. Facts of a ro
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from emberlog.plan.logical import Antijoin, Distinct, Fold, Group, Join, Plan, Scan, Union, columns, keep, rebuild
+from emberlog.plan.logical import (
+    Antijoin,
+    Distinct,
+    Fold,
+    Group,
+    Join,
+    Plan,
+    Scan,
+    Union,
+    columns,
+    keep,
+    rebuild,
+    scans,
+)
 from emberlog.plan.lower import brings_counts, by_contributor, totals, union
 from emberlog.plan.names import position, positions
 from emberlog.plan.strata import Contribution, RelationPlan, Stratum
@@ -31,13 +44,20 @@ def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None
     """The fixpoint of a component."""
     sets = frozenset(relation.name for relation in stratum.relations if relation.state == "set")
     states = [_state_of(run, relation, sets) for relation in stratum.relations]
-    delta = sum(state.begin() for state in states)
+    for state in states:
+        state.fresh = state.begin()
+    delta = sum(state.fresh for state in states)
     run.meter.round(stats, delta, sum(state.facts for state in states))
     while delta:
         run.meter.allow_round(stats, _default_limit(stratum, states))
-        for state in states:
-            state.derive()
-        delta = sum(state.advance() for state in states)
+        changed = {state.relation.name for state in states if state.fresh}
+        # Of a large component most relations have nothing to do in most rounds.
+        awake = [state for state in states if state.fresh or state.reads_changes_of(changed)]
+        for state in awake:
+            state.derive() if state.reads_changes_of(changed) else state.rest()
+        for state in awake:
+            state.fresh = state.advance()
+        delta = sum(state.fresh for state in states)
         run.meter.round(stats, delta, sum(state.facts for state in states))
     for state in states:
         state.finish()
@@ -65,19 +85,29 @@ class State(ABC):
         self.relation = relation
         self.facts = 0
         self.pending = 0  # rows that `derive` found
+        self.fresh = 0  # rows that are recent
+        steps = (*relation.steps, *(step for part in relation.contributions for step in part.steps))
+        self._read = frozenset(scan.relation for step in steps for scan in scans(step) if scan.version == "recent")
         name = run.table(relation.name)
         self.all, self.stable, self.recent, self.next = name, f"{name}_stable", f"{name}_recent", f"{name}_next"
 
     def _statement(self, plan: Plan | None) -> Statement:
-        """The plan's statement; no plan gives no rows."""
-        types = tuple(column.type for column in self.relation.signature.columns)
-        return self.run.empty(types) if plan is None else self.run.statement(plan)
+        return self.run.statement_of(plan, self.relation.signature)
 
     def begin(self) -> int:
         """The first rows, from lower strata. Returns how many are recent."""
         self.facts = self.run.store(self.recent, self._statement(self.relation.exit))
         self.run.engine.store(self.kept, self._statement(None))
         return self.facts
+
+    def reads_changes_of(self, relations: Collection[str]) -> bool:
+        """True if its rules start from recent rows of one of these relations."""
+        return not self._read.isdisjoint(relations)
+
+    def rest(self) -> None:
+        """Finds no next rows, because nothing changed that its rules start from."""
+        self.pending = 0
+        self.run.engine.store(self.next, self._statement(None))
 
     @property
     @abstractmethod

@@ -19,7 +19,6 @@ from emberlog.types import NUMBER
 
 if TYPE_CHECKING:
     from emberlog.sql.evaluate import SqlEvaluator
-    from emberlog.sql.statement import Statement
 
 OLD = "#old"
 
@@ -74,8 +73,8 @@ class _State:
         self.facts = 0
         self.next = replace(self.signature, name=f"{relation.name}/next")
         self.states = f"{relation.name}/states" if stratum.keeps_states else None
-        self.step = self._statement(relation.exit)
-        self.first = self._statement(relation.start)
+        self.step = run.statement_of(relation.exit, self.signature)
+        self.first = run.statement_of(relation.start, self.signature)
         new = self._changed(run.scan(self.next), self.signature.name)
         gone = self._changed(run.scan(self.signature), self.next.name)
         figures: list[tuple[str, Plan]] = [("#new", new), ("#gone", gone)]
@@ -84,10 +83,6 @@ class _State:
         self.measure = run.statement(one_row(figures))
         self.residual = 0.0
         self.rows = 0
-
-    def _statement(self, plan: Plan | None) -> Statement:
-        types = tuple(column.type for column in self.signature.columns)
-        return self.run.empty(types) if plan is None else self.run.statement(plan)
 
     def _changed(self, rows: Scan, others: str) -> Plan:
         """How many of these rows are not among the others."""

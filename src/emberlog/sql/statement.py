@@ -24,6 +24,9 @@ DUCKDB_PRELUDE = (
          (CASE WHEN a > 9223372036854775807::HUGEINT THEN a - 18446744073709551616::HUGEINT ELSE a END)::BIGINT""",
 )
 
+# What an error says between a decimal and the type that it does not fit.
+TOO_MANY_DIGITS = "has too many digits for"
+
 # An error that a statement raises carries its guard and values between these marks.
 MARK_START, MARK_END, MARK_BETWEEN = "<<emberlog ", ">>", "|~|"
 

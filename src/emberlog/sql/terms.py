@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from functools import reduce
 from typing import assert_never
 
 from sqlglot import exp
@@ -55,11 +56,8 @@ class Terms:
         match condition:
             case Comparison(operator, left, right):
                 first, second = (self.term(side, scope, types, unsure) for side in (left, right))
-                type, other = type_of(left, types), type_of(right, types)
-                if type.kind == other.kind == "decimal" and type != other:
-                    # Left to themselves, engines may drop digits to compare decimals of different types.
-                    room = type.with_room_for(other)
-                    first, second = self.dialect.convert(first, room), self.dialect.convert(second, room)
+                type = type_of(left, types)
+                first, second = self.in_common_type([first, second], [type, type_of(right, types)])
                 return self.compare(
                     operator,
                     first,
@@ -72,6 +70,14 @@ class Terms:
                 return self.term(goal, scope, types, unsure)
             case _:
                 assert_never(condition)
+
+    def in_common_type(self, values: list[Sql], types: list[Type]) -> list[Sql]:
+        """Values of which one is compared with the others. Left to themselves, engines may drop digits to compare
+        decimals of different types."""
+        if types[0].kind != "decimal":
+            return values
+        room = reduce(Type.with_room_for, types)
+        return [self.dialect.fit_decimal(value, type, room) for value, type in zip(values, types, strict=True)]
 
     def compare(
         self,
@@ -151,7 +157,7 @@ class Terms:
             case "abs":
                 return self._absolute(values[0], type)
             case "min" | "max" | "relu" | "clip":
-                return self._extremum(function, values, type)
+                return self._extremum(function, self.in_common_type(values, kinds), type)
             case functions.DEFAULT_STEP:
                 one, down = self.dialect.convert(number(1), type), exp.GT(this=values[0], expression=values[1])
                 return one if type.kind == "unsigned" else when(down, exp.Neg(this=one), one.copy())
@@ -160,9 +166,10 @@ class Terms:
             case functions.UNLESS:
                 return when(exp.EQ(this=values[1], expression=number(0)), values[0])
             case functions.FIRST:
-                return exp.Coalesce(this=values[0], expressions=values[1:])
+                first, *others = self.in_common_type(values, kinds)
+                return exp.Coalesce(this=first, expressions=others)
             case functions.DIGITS:
-                return cast(values[0], f"DECIMAL(38,{type.scale})")
+                return self.dialect.fit_decimal(values[0], kinds[0], type)
             case "exp" | "tanh":
                 return call(function, values[0])
             case "log" | "sqrt":
@@ -284,9 +291,7 @@ class Terms:
                     above(this=value, expression=self._float(low)),
                     exp.LT(this=value.copy(), expression=self._float(high)),
                 )
-                whole = call("floor", call("abs", value.copy()))
-                signed = when(exp.LT(this=value.copy(), expression=number(0)), exp.Neg(this=whole), whole.copy())
-                return when(inside, cast(signed, name))
+                return when(inside, dialect.truncate(value.copy(), target.wide))
             case "decimal", "number" | "unsigned":
                 whole = call("floor", call("abs", value))
                 negative = exp.LT(this=value.copy(), expression=number(0))
@@ -299,6 +304,8 @@ class Terms:
                     else exp.LTE(this=value, expression=number(INT64_MAX))
                 )
                 return when(fits, cast(value.copy(), name))
+            case _, "symbol":
+                return dialect.as_text(value, source)
             case _:
                 return cast(value, name)
 

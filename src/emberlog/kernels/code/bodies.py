@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from emberlog.kernels.code.source import (
     KNOWN,
@@ -13,9 +14,17 @@ from emberlog.kernels.layout import TableLayout, walk_key
 from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
 from emberlog.kernels.program import Check, Let
 
+LONG = 256  # rows of a loop that are worth a look at the flag
+
 
 class Bodies(Tables):
-    """Writes the nests."""
+    """Writes the nests.
+
+    `work` counts derivations, `visited` rows that may come to nothing. Together they tell when it is time to give back
+    control. Where that has to wait for the end of a round, the flag of `heed_halt` is what ends long loops.
+    """
+
+    looping = 0  # the loops of the nest in which the next line stands
 
     def nest(self, nest: Nest, env: dict[str, str]) -> None:
         """The loops of a rule; the columns of the fact it starts from are in `env` already."""
@@ -51,13 +60,34 @@ class Bodies(Tables):
                 self.run(rest, nest, env, done)
             return
         row = self.out.fresh("r")
-        with self.out.block(f"for {row} in range({low}, {high}):"):
+        if rest and self.resumes:
+            self.out.line(f"visited += np.int64({high} - {low})")
+        is_long = f"{high} - {low} > np.uint64({LONG})" if probe.bound else ""
+        with self.loop(f"for {row} in range({low}, {high}):", rest, is_long, is_scan=not probe.bound):
             inner = dict(env)
             for variable, text in self.read(probe, row):
                 name = self.out.fresh("v")
                 self.out.line(f"{name} = {text}")
                 inner[variable] = name
             self.run(rest, nest, inner, done)
+
+    @property
+    def resumes(self) -> bool:
+        """True if some round can be left off in its middle."""
+        return not self.pivoted and any(layout.resumable for layout in self.layouts.values())
+
+    @contextmanager
+    def loop(self, text: str, rest: list[Step], is_long: str = "", is_scan: bool = False) -> Iterator[None]:
+        """A loop of a nest. The flag is heeded before a scan, before a loop inside another one if it `is_long`, and in
+        each turn of a loop with two or more inside."""
+        if is_scan or self.looping:
+            self.heed_halt(is_long)
+        with self.out.block(text):
+            if loops_in(rest) > 1:
+                self.heed_halt()
+            self.looping += 1
+            yield
+            self.looping -= 1
 
     def read(self, probe: Probe, row: str) -> Iterator[tuple[str, str]]:
         """The variables that a row of an index gives, and the expressions of their values."""
@@ -83,7 +113,9 @@ class Bodies(Tables):
             columns.append(self.static_column(probe, probe.bound[-1]))
         (low, high), (low2, high2) = ends
         one, other = out.fresh("v"), out.fresh("v")
-        with out.block(f"while {low} < {high} and {low2} < {high2}:"):
+        if self.resumes:
+            out.line(f"visited += np.int64(min({high} - {low}, {high2} - {low2}))")
+        with self.loop(f"while {low} < {high} and {low2} < {high2}:", rest):
             for name, column, spot, probe in ((one, columns[0], low, meet.one), (other, columns[1], low2, meet.other)):
                 out.line(f"{name} = {self.wide(probe.relation, probe.bound[-1], f'{column}[{spot}]')}")
             with out.block(f"if {one} < {other}:"):
@@ -145,7 +177,9 @@ class Bodies(Tables):
             counter = self.out.fresh("q")
             # Facts that were taken up are the first of a list only where it is followed one by one.
             in_order = table.fold == "set" and (layout.storage == "hash" or self.pivoted)
-            with self.out.block(f"for {counter} in range({t}_{'taken' if in_order else 'count'}):"):
+            last = f"{t}_{'taken' if in_order else 'count'}"
+            self.out.line(f"visited += {last}")
+            with self.loop(f"for {counter} in range({last}):", rest, is_scan=True):
                 self.out.line(f"{slot} = {self.logged(layout, t, counter)}")
                 with self.out.block("if True:" if in_order else f"if {t}_seen[{slot}] & {TAKEN} != 0:"):
                     self.visited(walk, slot, known, rest, nest, env, done)
@@ -154,7 +188,8 @@ class Bodies(Tables):
         following = self.use(f"{t}_y{chain}", "uint32")
         link = self.out.fresh("l")
         self.out.line(f"{link} = {heads}[{known[chain]}]")
-        with self.out.block(f"while {link} != 0:"):
+        with self.loop(f"while {link} != 0:", rest):
+            self.out.line("visited += 1")
             self.out.line(f"{slot} = {link} - U1")
             self.out.line(f"{link} = {following}[{slot}]")
             self.visited(walk, slot, {k: v for k, v in known.items() if k != chain}, rest, nest, env, done)
@@ -218,3 +253,11 @@ class Bodies(Tables):
             value = self.term(rule.arguments[table.value], env, rule.kinds, table.kinds[table.value])
         self.out.line("work += 1")
         self.put(layout, keys, value)
+
+
+def loops_in(steps: list[Step]) -> int:
+    """How many of the steps are loops."""
+    return sum(
+        isinstance(step, Walk | Meet) or (isinstance(step, Probe) and not step.exists and not step.absent)
+        for step in steps
+    )

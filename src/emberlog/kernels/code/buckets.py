@@ -120,6 +120,7 @@ class Buckets(Bucketed):
             out.line("turn += 1")
         out.line(f"at = turn & {RING - 1}")
         with out.block(f"for high in range({t}_w.shape[1]):"), out.block(f"while {t}_w[at, high] != 0:"):
+            self.heed_halt()
             out.line(f"word = np.uint64(64 * high) + trailing({t}_w[at, high])")
             with out.block(f"while {t}_b[at, word] != 0:"):
                 out.line(f"bits = {t}_b[at, word]")

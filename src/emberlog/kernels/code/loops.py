@@ -20,6 +20,7 @@ from emberlog.kernels.layout import TableLayout
 COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase")
 
 SWEEP = 32  # of so many slots one must wait for a sweep over all of them to pay
+SPENT = "work + visited // 4"  # a row that is only visited takes so much less time than a derivation
 
 
 class Loops(Facts):
@@ -77,7 +78,7 @@ class Loops(Facts):
         for i, t in enumerate(self.tables.values()):
             self.out.line(f"{t}_count, {t}_taken, {t}_next = counts[{3 * i}], counts[{3 * i + 1}], counts[{3 * i + 2}]")
         base = 3 * len(self.tables)
-        self.out.line("fail, work, down = 0, 0, True")
+        self.out.line("fail, work, visited, down = 0, 0, 0, True")
         self.out.line(f"rounds = counts[{base + 2}]")
 
     def save(self) -> None:
@@ -91,11 +92,14 @@ class Loops(Facts):
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def rounds(self) -> None:
-        """Up to `most` rounds, until nothing waits or so much work was done; `deltas` gets the facts of each."""
+        """Up to `most` rounds, until nothing waits or so much work was done; `deltas` gets the facts of each.
+
+        A round that is left off in its middle is not counted yet; its facts so far stand in `deltas` behind the others.
+        """
         out = self.out
         most, budget, deltas = self.use("most", "int64", 0), self.use("budget", "int64", 0), self.use("deltas", "int64")
         out.line("rounds = 0")
-        with out.block(f"while rounds < {most} and fail == 0 and work < {budget}:"):
+        with out.block(f"while rounds < {most} and fail == 0 and {SPENT} < {budget}:"):
             with out.block(f"if {self.all_waiting()} == 0:"):
                 out.line("break")
             out.line("took = 0")
@@ -104,7 +108,15 @@ class Loops(Facts):
             with out.block("if took == 0:"):
                 out.line("break")
             out.line(f"{deltas}[rounds] = took")
+            if unfinished := self.unfinished():
+                with out.block(f"if {unfinished}:"):
+                    out.line("break")
             out.line("rounds += 1")
+
+    def unfinished(self) -> str:
+        """True if a round was left off in its middle; empty where none can be."""
+        tables = (self.tables[layout.table.name] for layout in self.layouts.values() if layout.resumable)
+        return " or ".join(f"{t}_taken < {t}_next" for t in tables)
 
     def all_waiting(self) -> str:
         """How many facts wait."""
@@ -120,7 +132,7 @@ class Loops(Facts):
         t, out, fold = self.tables[layout.table.name], self.out, layout.table.fold
         if not self.pivoted:
             self.use("rank", "uint64", 0), self.use("size", "uint64", 0)
-        if layout.storage == "hash" and fold == "set":
+        if layout.resumable:
             self.take_rows(layout, t)
             return
         if fold == "set":
@@ -139,7 +151,7 @@ class Loops(Facts):
             with out.block("if sweep:"):
                 # Facts may travel to larger ids or to smaller ones: up and down in turns suits both.
                 out.line(f"low, high, down = 0, {words}.size, not down")
-        with out.block("for q in range(low, high):"):
+        with self.each("q", "low", "high", "int64"):
             if sweeps:
                 out.line("word = np.uint64(high - 1 - q if down else q)")
                 out.line("begin = word << np.uint64(3)")
@@ -177,10 +189,13 @@ class Loops(Facts):
         self.take(layout, "s")
 
     def take_rows(self, layout: TableLayout, t: str) -> None:
-        """Hashed sets: rows in the order in which they came, so that a round may be left off in its middle."""
+        """Hashed sets: rows in the order in which they came, so that a round may be left off in its middle. `next` is
+        where it ends."""
         out = self.out
-        out.line(f"{t}_stop = {t}_count")
-        with out.block(f"while {t}_taken < {t}_stop and fail == 0 and work < {self.use('budget', 'int64', 0)}:"):
+        with out.block(f"if {t}_taken == {t}_next:"):
+            out.line(f"{t}_next = {t}_count")
+        with out.block(f"while {t}_taken < {t}_next and fail == 0 and {SPENT} < {self.use('budget', 'int64', 0)}:"):
+            self.heed_halt()
             out.line(f"s = {t}_taken")
             out.line(f"{t}_taken += 1")
             out.line("took += 1")
@@ -212,7 +227,7 @@ class Loops(Facts):
             for spot in range(pivots):
                 out.line(f"p{spot} = {self.use(f'pivot{spot}', 'uint32')}[pivot]")
             with out.block("if phase == 0:"):
-                with out.block("if work > budget:"):
+                with out.block(f"if {SPENT} > budget:"):
                     out.line("break")
                 self.begin_pivot()
                 for layout in self.layouts.values():
@@ -255,6 +270,7 @@ class Loops(Facts):
         out.line("depth = 0")
         out.line(f"delta = {self.all_waiting()}")
         with out.block("while delta > 0 and fail == 0:"):
+            self.heed_halt()
             for layout in self.layouts.values():
                 if layout.table.fold == "set":
                     self.take_pivoted(layout)

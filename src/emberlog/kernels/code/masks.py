@@ -85,12 +85,12 @@ class Masks(Loops):
                         self.queue(layout, t, "s")
         out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
         most, budget = self.use("most", "int64", 0), self.use("budget", "int64", 0)
-        with out.block(f"while waiting > 0 and rounds <= {most} and work <= {budget}:"):
+        with out.block(f"while waiting > 0 and rounds <= {most} and work <= {budget} and fail == 0:"):
             for layout in self.layouts.values():
                 self.take_round(layout)
             out.line("rounds += 1")
             out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
-        with out.block(f"if waiting > 0 and work <= {budget}:"):
+        with out.block(f"if waiting > 0 and work <= {budget} and fail == 0:"):
             out.line("fail = 2")
 
     def take_round(self, layout: TableLayout) -> None:
@@ -98,6 +98,7 @@ class Masks(Loops):
         out.line(f"high, {t}_next = {t}_next, 0")
         out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
         with out.block("for q in range(high):"):
+            self.heed_halt()
             out.line(f"s = {t}_q[np.uint64(q)]")
             with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
                 out.line("continue")

@@ -115,6 +115,7 @@ class Owned(Loops):
         self.use("deltas", "int64")
         out.line("rounds, moved = 0, 0")
         with out.block("while True:"):
+            self.heed_halt()
             with out.block(f"if half == {BOTH}:"):
                 self.look_on()
                 spent = f"work + moved > {self.use('budget', 'int64', 0)}"
@@ -168,10 +169,20 @@ class Owned(Loops):
         with out.block(f"for p in range({t}_tally.shape[0]):"):
             out.line(f"begin = np.uint64({t}_own[p])")
             out.line(f"end = begin + np.uint64({t}_tally[p, 2])")
-            with out.block("for q in range(begin, end):"):
+            plain = out.block("for q in range(begin, end):")
+            with plain if self.is_short(layout) else self.each("q", "begin", "end", "uint64"):
                 out.line(f"s = {t}_q[q]")
                 self.fetch(layout)
                 self.take(layout, "s")
+
+    def is_short(self, layout: TableLayout) -> bool:
+        """True if each fact leads on along the rows of its key alone: a round then visits no row twice."""
+        return all(
+            [probe.terms for probe in probes(nest)]
+            == [(Variable(name),) for spot, name in nest.binds if spot == layout.keys[0]]
+            for nest in self.nests
+            if nest.table == layout.table.name
+        )
 
     def fetch(self, layout: TableLayout) -> None:
         """The rows of facts that come soon are on their way from memory before they are asked for."""

@@ -20,11 +20,13 @@ from emberlog.kernels.program import Kind
 
 # Bits of `seen`.
 KNOWN, QUEUED, TAKEN = 1, 2, 4
+HALTED = 3  # what `fail` says if the run is to end; 1 is an operation without a value, 2 too many rounds
 EACH = 0x0101010101010101  # times a bit: that bit of each of eight flags
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
 from emberlog.kernels.runtime import jump, remainder, trailing
+from emberlog.kernels.halting import is_set
 from emberlog.kernels.prefetch import prefetch
 from emberlog.kernels.waiting import drained, skip, total, turn_of
 

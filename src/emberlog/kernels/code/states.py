@@ -32,6 +32,7 @@ class States(Loops):
             t = self.tables[layout.table.name]
             each = f"for s in range({'np.uint32' if layout.storage == 'dense' else ''}({t}_stop)):"
             with self.out.block(each), self.out.block(f"if {t}_seen[s] != 0:"):
+                self.heed_halt()
                 columns = self.columns(layout, "s")
                 self.out.line(f"{t}_now = {t}_val[s]")
                 for nest in self.nests:

@@ -62,6 +62,7 @@ class Sums(Loops):
             small = f"now <= {self.use('tolerance', 'float64', 0)} * abs({t}_val[s])"
             with out.block(f"if {whole} == 0 and old & {TAKEN} != 0 and ({small} or {self.is_held(t, 'now')}):"):
                 out.line("continue")
+            self.heed_halt()
             self.take_counted(layout, t)
 
     def is_held(self, t: str, change: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.source import (
+    HALTED,
     Array,
     Writer,
 )
@@ -17,6 +19,7 @@ from emberlog.kernels.program import Check, Id, KernelProgram, Kind
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
 Key = tuple[str, tuple[int, ...]]  # a static index: relation, bound columns
+SOME = 128  # places between two looks at the flag
 
 
 class Terms:
@@ -66,6 +69,26 @@ class Terms:
         kind = self.program.static(probe.relation).kinds[position]
         narrow = (probe.relation, position) in self.narrow
         return self.use(f"{self.index(probe)}_c{position}", column_dtype(kind, narrow))
+
+    # --- the end of the run --------------------------------------------------------------------------------------
+
+    def heed_halt(self, condition: str = "") -> None:
+        """Leaves the loop around this line if the run is to end: nobody reads the tables then. With a condition, the
+        flag is read only where that holds."""
+        first = f"{condition} and " if condition else ""
+        with self.out.block(f"if {first}is_set({self.use('halt', 'uint8')}):"):
+            self.out.line(f"fail = {HALTED}")
+            self.out.line("break")
+
+    @contextmanager
+    def each(self, place: str, low: str, high: str, dtype: str) -> Iterator[None]:
+        """A loop over the places from `low` on before `high` that heeds the flag after some of them: one look for each
+        would be felt."""
+        out, start, some = self.out, self.out.fresh("n"), f"np.{dtype}({SOME})"
+        with out.block(f"for {start} in range({low}, {high}, {some}):"):
+            self.heed_halt()
+            with out.block(f"for {place} in range({start}, min({start} + {some}, {high})):"):
+                yield
 
     # --- terms ---------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
+from time import monotonic
 
 PARTS = 16
 """Parts for each worker: enough for the last one to be small, even where rows are very unequal."""
+
+FIRST = 8
+"""The first part is so many times smaller: it tells how long a part takes."""
+
+SLOW = 0.2
+"""Seconds after which a part is long: nobody looks at the clock while it is at work."""
 
 SHARED = 1 << 15
 """Facts below which a piece of work is not shared: waking the others would take longer."""
@@ -36,29 +43,33 @@ class Crew:
     def share(self, count: int, work: Callable[[int, int, int], None], *, least: int = 1) -> None:
         """Call `work(worker, begin, end)` until all of `count` is done, in parts of at least `least`.
 
-        What one worker raises is raised here, after all have stopped.
+        Parts become larger as long as they are done quickly. What one worker raises is raised here, after all have
+        stopped.
         """
-        part = max(least, -(-count // (self.size * PARTS)), 1)
-        if self.size == 1 or count <= part:
-            for begin in range(0, count, part):
-                self._look()
-                work(0, begin, min(begin + part, count))
-            return
+        least = max(least, 1)
+        most = max(least, -(-count // (self.size * PARTS)))
         lock = Lock()
-        claimed = 0
+        claimed, part = 0, max(least, most // FIRST)
 
         def loop(worker: int) -> None:
-            nonlocal claimed
+            nonlocal claimed, part
             while True:
                 if worker == 0:
                     self._look()
                 with lock:
                     begin = claimed
-                    claimed = min(begin + part, count)
+                    end = claimed = min(begin + part, count)
                 if begin >= count:
                     return
-                work(worker, begin, min(begin + part, count))
+                started = monotonic()
+                work(worker, begin, end)
+                quick = monotonic() - started < SLOW
+                with lock:
+                    part = min(2 * part, most) if quick else max(part // 2, least)
 
+        if self.size == 1 or count <= most:
+            loop(0)
+            return
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.size - 1, thread_name_prefix="rows")
         others = [self._threads.submit(loop, worker) for worker in range(1, self.size)]

@@ -1,0 +1,1 @@
+"""Where the rows of relations are, and in which forms."""
