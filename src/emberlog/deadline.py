@@ -86,6 +86,18 @@ class Deadline:
             finally:
                 raised.end()
 
+    @contextmanager
+    def held(self, doing: str) -> Iterator[None]:
+        """Ends what is done inside as `engine.cancel()` does, when the time is over: for work that asks `stop`, and for
+        statements and jobs of Spark, which are not to be interrupted in any other way."""
+        self.check(doing)
+        left = self.left
+        if left is None:
+            yield
+            return
+        with self.stop.expiring(left, self.error(doing)):
+            yield
+
     def bounded(self, work: Callable[[], Answer], doing: str) -> Answer:
         """What `work` returns, which may spend long in one call of a library, such as reading a large file.
 
@@ -204,6 +216,17 @@ def _is_importing(thread: int) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def beside(stop: Stop, work: Callable[[], Answer]) -> Answer:
+    """What `work` returns, which is one long call of a library, and changes nothing that others see.
+
+    It runs in another thread, which is left alone when somebody asks for the end of the run.
+    """
+    call = Call(work, "emberlog-beside", daemon=True)
+    while not call.done.wait(POLL):
+        stop.check()
+    return call.answer()
 
 
 class Call(Thread, Generic[Answer]):

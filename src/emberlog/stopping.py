@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX, Event, Lock, Thread, current_thread
 from typing import Literal
 
-from emberlog.diagnostics import CancelledError
+from emberlog.diagnostics import CancelledError, LimitError
 
 LATEST = 5.0  # seconds: threads that interrupt are waited for, so that none is at work when the process ends
 AGAIN = 0.2  # seconds until a call is interrupted again: it may have been between two statements
@@ -28,7 +28,7 @@ class Stop:
     def __init__(self) -> None:
         self._lock = Lock()
         self._working = 0
-        self._asked: Literal["cancelled", "interrupted"] | None = None
+        self._asked: Literal["cancelled", "interrupted"] | LimitError | None = None
         self._calls: dict[object, Callable[[], None]] = {}
 
     @contextmanager
@@ -52,7 +52,24 @@ class Stop:
         """The same for Ctrl-C that came to a thread which only waits for the work."""
         self._ask("interrupted")
 
-    def _ask(self, who: Literal["cancelled", "interrupted"]) -> None:
+    @contextmanager
+    def expiring(self, seconds: float, error: LimitError) -> Iterator[None]:
+        """The same with this error for what goes on inside when these seconds are over."""
+        over = Event()
+
+        def watch() -> None:
+            if not over.wait(min(max(seconds, 0.0), TIMEOUT_MAX)):
+                self._ask(error)
+
+        watcher = Thread(target=watch, name="emberlog-expire", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join(LATEST)
+
+    def _ask(self, who: Literal["cancelled", "interrupted"] | LimitError) -> None:
         with self._lock:
             if not self._working:
                 return
@@ -70,6 +87,8 @@ class Stop:
                 return CancelledError("engine.cancel() ended this run")
             case "interrupted":
                 return KeyboardInterrupt()
+            case LimitError():
+                return self._asked
 
     def check(self) -> None:
         """Raises if somebody asked for the end."""

@@ -37,6 +37,12 @@ def test_a_number_that_is_compared_with_a_float_stays_one(head: str) -> None:
     assert types(program, "p") == ["number"]
 
 
+def test_a_number_that_is_only_compared_with_a_float_is_a_number() -> None:
+    """As floats the ends of the range are the same."""
+    program = checked("p(X) <- n(X), W = range(9223372036854775804, 9223372036854775807), W != 0.0.", S)
+    assert component(program, "p").rules[0].types["W"].kind == "number"
+
+
 def test_a_column_that_nothing_determines_is_a_number() -> None:
     assert types(checked("p(X) <- p(X)."), "p") == ["number"]
 

@@ -212,8 +212,10 @@ class _Wants:
                     self._push(term, self._types.get(variable))
                 case Filter(condition):
                     meeting = common(term_type(term, self._types) for term in operands(condition))
+                    # A number is compared with a float as it is: it need not be one itself.
+                    want = None if meeting is not None and meeting.kind == "float" else meeting
                     for term in operands(condition):
-                        self._push(term, meeting)
+                        self._push(term, want)
                 case Gather(variable, function, target, bodies):
                     if target is not None and function not in _RESULTS_OF_THEIR_OWN:
                         self._push(target, self._types.get(variable))

@@ -6,15 +6,17 @@ have the shortest text that reads back, booleans are `true` and `false`, a relat
 line `()`.
 
 A file appears whole or not at all: it is written under another name in the same folder, forced to disk, then renamed.
+Whoever writes asks the `stop` of its run again and again, so that time limits hold here too.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, assert_never
+from typing import Any, BinaryIO, TypeAlias, assert_never, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +24,9 @@ import pyarrow.compute as pc
 from emberlog.data.arrow import array_of, arrow_type, text_scalar, values_of
 from emberlog.data.records import BOM
 from emberlog.data.text import shown
+from emberlog.deadline import beside
 from emberlog.diagnostics import DataError, UsageError, cannot_write
+from emberlog.stopping import Stop
 from emberlog.types import Column
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader  # all of them, or as they come
@@ -46,6 +50,7 @@ def write_facts(
     delimiter: str = "\t",
     header: bool = False,
     rfc4180: bool = False,
+    stop: Stop | None = None,
 ) -> None:
     """A text file of the rows: Souffle's output, or with `rfc4180` fields quoted where they need it.
 
@@ -54,7 +59,7 @@ def write_facts(
     if not columns:
         assert isinstance(rows, pa.Table)
         text = b"()\n" if rows.num_rows else b""
-        _replace(path, lambda file: file.write(text))
+        _replace(path, lambda file: file.write(text), stop)
         return
     if not rfc4180 and isinstance(rows, pa.Table):
         _check_symbols(path, rows, columns, delimiter, header)
@@ -63,7 +68,7 @@ def write_facts(
         if header:
             names = array_of([column.name for column in columns], pa.large_string())
             yield delimiter.join((_quoted(names, delimiter) if rfc4180 else names).to_pylist()).encode() + b"\n"
-        for batch in _batches(rows, _BATCH):
+        for batch in _batches(rows, _BATCH, stop):
             if not rfc4180 and not isinstance(rows, pa.Table):
                 _check_symbols(path, pa.Table.from_batches([batch]), columns, delimiter, header)
             yield _lines(batch, columns, delimiter, rfc4180)
@@ -74,30 +79,34 @@ def write_facts(
                 file.write(BOM)  # readers take the first for a mark
             file.write(text)
 
-    _replace(path, write)
+    _replace(path, write, stop)
 
 
-def write_table(path: Path, rows: Rows, columns: Sequence[Column], format: str | None = None) -> None:
+def write_table(
+    path: Path, rows: Rows, columns: Sequence[Column], format: str | None = None, stop: Stop | None = None
+) -> None:
     """The rows under the users' column names, as the ending of `path` says: csv (comma, header, RFC 4180), tsv and
     facts (as `write_facts`), parquet, arrow or feather. `format` (csv, tsv, parquet, arrow) overrules the ending."""
     chosen = format or _SUFFIXES.get(path.suffix.lower())
     match chosen:
         case "csv":
-            write_facts(path, rows, columns, delimiter=",", header=bool(columns), rfc4180=True)
+            write_facts(path, rows, columns, delimiter=",", header=bool(columns), rfc4180=True, stop=stop)
         case "tsv":
-            write_facts(path, rows, columns)
+            write_facts(path, rows, columns, stop=stop)
         case "parquet" | "arrow":
             if not columns:
                 raise UsageError(f"{path}: a relation without columns goes into a text file (.csv, .tsv, .facts) only")
             if chosen == "parquet" and not isinstance(rows, pa.Table):
-                write_pieces(path, rows, columns)
+                write_pieces(path, rows, columns, stop)
                 return
-            _replace(path, lambda file: _write_binary(rows, columns, file, chosen))
+            _replace(path, lambda file: _write_binary(rows, columns, file, chosen, stop), stop)
         case _:
             raise UsageError(f"{path}: cannot tell the format", fix=f"known endings: {', '.join(_SUFFIXES)}")
 
 
-def write_pieces(path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Column]) -> None:
+def write_pieces(
+    path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Column], stop: Stop | None = None
+) -> None:
     """A Parquet file of rows that come piece by piece, in their order: never more than a piece is in memory."""
     import pyarrow.parquet as pq
 
@@ -113,30 +122,36 @@ def write_pieces(path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Col
                 arrays = [values.cast(field.type) for values, field in zip(piece.columns, schema, strict=True)]
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema), row_group_size=_GROUP)
 
-    _replace(path, write)
+    _replace(path, write, stop)
 
 
-def _write_binary(rows: Rows, columns: Sequence[Column], file: BinaryIO, format: str) -> None:
+def _write_binary(
+    rows: Rows, columns: Sequence[Column], file: BinaryIO, format: str, stop: Stop | None = None
+) -> None:
     names = [column.name for column in columns]
     if format == "parquet":
         import pyarrow.parquet
 
-        pyarrow.parquet.write_table(_sorted(rows).rename_columns(names), file)
+        pyarrow.parquet.write_table(_in_order(rows, stop).rename_columns(names), file)
         return
     schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, names, strict=True)])
     with pa.ipc.new_file(file, schema) as writer:
-        for batch in _batches(rows, None):
+        for batch in _batches(rows, None, stop):
             writer.write_batch(batch.rename_columns(names))
 
 
-def _batches(rows: Rows, most: int | None) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Rows, most: int | None, stop: Stop | None = None) -> Iterator[pa.RecordBatch]:
     """The rows in order if they are all there, else as they come; `most` at a time."""
     if isinstance(rows, pa.Table):
-        yield from _sorted(rows).to_batches(max_chunksize=most)
+        yield from _in_order(rows, stop).to_batches(max_chunksize=most)
         return
     for batch in rows:
         for start in range(0, len(batch), most or len(batch) or 1):
             yield batch.slice(start, most)
+
+
+def _in_order(table: pa.Table, stop: Stop | None) -> pa.Table:
+    return _sorted(table) if stop is None else beside(stop, lambda: _sorted(table))
 
 
 def _sorted(table: pa.Table) -> pa.Table:
@@ -198,26 +213,40 @@ def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needed, inside, texts)
 
 
-def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
+def _replace(path: Path, write: Callable[[BinaryIO], object], stop: Stop | None = None) -> None:
     """The file `path` with what `write` puts into it; if that fails, what was there before stays."""
+    stop = stop or Stop()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file() and not path.is_dir():
             with path.open("wb") as device:  # a pipe or a device has no whole to keep
                 write(device)
             return
-        _write_and_rename(path, write)
+        _write_and_rename(path, write, stop)
     except OSError as error:
         raise cannot_write(path, error) from error
 
 
-def _write_and_rename(path: Path, write: Callable[[BinaryIO], object]) -> None:
+class _Asking(io.BufferedWriter):
+    """A file that asks before each piece that is written whether the run is to end."""
+
+    def __init__(self, path: Path, stop: Stop) -> None:
+        super().__init__(io.FileIO(path, "xb"))
+        self._stop = stop
+
+    def write(self, data: Any) -> int:
+        self._stop.check()
+        return super().write(data)
+
+
+def _write_and_rename(path: Path, write: Callable[[BinaryIO], object], stop: Stop) -> None:
     scratch = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
     try:
-        with scratch.open("xb") as file:
-            write(file)
+        with _Asking(scratch, stop) as file:
+            write(cast("BinaryIO", file))
             file.flush()
-            os.fsync(file.fileno())
+            beside(stop, lambda: os.fsync(file.fileno()))
+        stop.check()
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)

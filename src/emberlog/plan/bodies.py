@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import count
@@ -40,11 +39,6 @@ from emberlog.types import Type
 
 KEY = "#key"  # the column that names the contributor of `sum<(K,V)>`
 LACKS = "#lacks"  # the column of a body aggregate that marks bindings with a missing value
-
-
-def is_condition_column(name: str) -> bool:
-    """True for a column that an atom has for a constant, a second occurrence or a computed argument."""
-    return re.fullmatch(r"\?\d+", name) is not None
 
 
 class Bodies:

@@ -101,7 +101,7 @@ GRAPHS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("storage", ["auto", "hash", "bits", "sparse"])
+@pytest.mark.parametrize("storage", ["auto", "bits", "sparse"])
 @pytest.mark.parametrize("kind", GRAPHS)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_same_generation(kind: str, storage: Storage, workers: int) -> None:
@@ -112,7 +112,7 @@ def test_same_generation(kind: str, storage: Storage, workers: int) -> None:
     assert (matrix(run, "sg", nodes, nodes) == same_generation(xs, ys, nodes)).all()
 
 
-@pytest.mark.parametrize("storage", ["auto", "hash", "bits", "sparse"])
+@pytest.mark.parametrize("storage", ["auto", "bits", "sparse"])
 @pytest.mark.parametrize("kind", GRAPHS)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_transitive_closure(kind: str, storage: Storage, workers: int) -> None:
@@ -147,7 +147,7 @@ def test_shortest_paths(kind: str, storage: Storage, workers: int) -> None:
     assert found == wanted
 
 
-@pytest.mark.parametrize("storage", ["auto", "hash", "sparse"])
+@pytest.mark.parametrize("storage", ["auto", "sparse"])
 @pytest.mark.parametrize("workers", [1, 4])
 def test_points_to(storage: Storage, workers: int) -> None:
     nodes = 700

@@ -16,7 +16,7 @@ from emberlog.kernels.rows.program import Storage
 from kernels.rows import twin
 from kernels.rows.strategies import Case, cases
 
-STORAGES: tuple[Storage, ...] = ("auto", "hash", "bits", "sparse")
+STORAGES: tuple[Storage, ...] = ("auto", "bits", "sparse")
 
 
 def evaluated(case: Case, *, chunk: int = 7, **options: Any) -> dict[str, twin.Facts]:

@@ -88,16 +88,3 @@ def order_of(program: RowsProgram, roots: tuple[str, ...]) -> tuple[str, ...]:
         readers = (rule.head for rule in program.rules if any(side.relation == name for side in rule.sides()))
         order.extend(head for head in dict.fromkeys(readers) if head not in order)
     return (*order, *(relation.name for relation in program.recursive if relation.name not in order))
-
-
-def read_by_row(program: RowsProgram) -> frozenset[str]:
-    """The recursive relations of which rules read all facts from the first to the second column."""
-    names = {relation.name for relation in program.recursive}
-    read = set()
-    for rule in program.rules:
-        if rule.right is not None and rule.right.relation in names:
-            # Joined with a delta on the right: by rows to join, by columns to find the rows that lead to it.
-            read.add(rule.left.relation)
-        if rule.right is not None and rule.left.relation in names and not rule.right.flipped:
-            read.add(rule.right.relation)
-    return frozenset(read & names)

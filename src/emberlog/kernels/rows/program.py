@@ -20,7 +20,7 @@ from emberlog.diagnostics import InternalError
 Kind: TypeAlias = Literal["set", "min", "max"]
 ValueType: TypeAlias = Literal["int", "float"]
 Operator: TypeAlias = Literal["left", "right", "+", "min", "max", "*"]
-Storage: TypeAlias = Literal["auto", "hash", "bits", "sparse"]
+Storage: TypeAlias = Literal["auto", "bits", "sparse"]
 """How sets are kept: `auto` picks for each row and changes its mind while rows grow; `bits` and `sparse` force one form
 of rows; `hash` is one open-addressing table of packed pairs for the whole relation."""
 

@@ -17,8 +17,7 @@ from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View
 from emberlog.kernels.rows.maprows import MapRows
-from emberlog.kernels.rows.packed import PackedRows
-from emberlog.kernels.rows.plan import Term, by_column, order_of, read_by_row, terms_of
+from emberlog.kernels.rows.plan import Term, by_column, order_of, terms_of
 from emberlog.kernels.rows.program import Composition, RowsProgram, Side, Storage
 from emberlog.kernels.rows.ranks import Sweep, sweep_of
 from emberlog.kernels.rows.reach import columns_of
@@ -38,15 +37,11 @@ class RowRun:
     ) -> None:  # fmt: skip
         self._program, self._statics, self._budget = program, statics, budget
         self.derivations = 0
-        columns, by_row = by_column(program), read_by_row(program)
+        columns = by_column(program)
         self._rows: dict[str, Rows] = {}
         for relation in program.recursive:
             sizes = domains[relation.first], domains[relation.second]
-            if relation.kind == "set" and storage == "hash":
-                self._rows[relation.name] = PackedRows(
-                    relation, sizes, crew, columns[relation.name], relation.name in by_row
-                )
-            elif relation.kind == "set":
+            if relation.kind == "set":
                 self._rows[relation.name] = SetRows(relation, sizes, crew, storage, columns[relation.name])
             else:
                 self._rows[relation.name] = MapRows(relation, sizes, crew, columns[relation.name])
@@ -56,7 +51,7 @@ class RowRun:
                 rows.width = int(np.count_nonzero(marks))
         self._terms = {relation.name: terms_of(program, relation.name) for relation in program.recursive}
         self._order = order_of(program, tuple(exits))
-        self._sweep = sweep_of(program, domains, statics) if storage != "hash" else None
+        self._sweep = sweep_of(program, domains, statics)
         self._start(exits)
 
     def facts(self, name: str) -> int:

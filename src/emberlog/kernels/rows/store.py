@@ -197,7 +197,7 @@ class Store:
                 self.bits_from = 0
             case "auto":
                 self.bits_from = max(2 * self.words, 1 << SMALLEST)  # slots of 4 bytes against words of 8
-            case "sparse" | "hash":
+            case "sparse":
                 self.bits_from = 1 << 40
         self.view = View(
             np.zeros((first, 2), np.int64), np.empty(0, np.int32), np.empty(0, np.int64), self.words
