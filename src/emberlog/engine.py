@@ -275,9 +275,9 @@ class Engine:
                         output_path(directive, folder, self._files)  # tells of what cannot be written before all else
                 result = self._run(program, facts, params, how, naive, self._tell(warnings), persist=persist)
                 for directive in outputs:
-                    relation = result[directive.relation]
-                    with clock.step("write", directive.relation):
-                        write_directive(directive, folder, relation._to_write(), relation.schema, self._files)
+                    relation, name = result[directive.relation], directive.relation
+                    with clock.step("write", name), how.deadline.held(f"writing `{name}`"):
+                        write_directive(directive, folder, relation._to_write(), relation.schema, self._files, stop)
                     stop.check()
             return result
 
@@ -367,7 +367,8 @@ class Engine:
         told = [found.summary for found in (*about_program, *about_data)]
         result = _result(checked, wanted, goals, Stats(clock, executor.memory), told, live)
         if folder is not None:
-            result.persist(folder)
+            with options.deadline.held("writing the results"):
+                result.persist(folder, options.stop)
         return result
 
     def _tell(self, warnings: Notices | None) -> Notices:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import re
+import secrets
 import shutil
 import weakref
 from collections.abc import Iterable, Iterator
@@ -15,16 +16,21 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from emberlog.data.paths import make_folder
-from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.deadline import shielded
+from emberlog.diagnostics import UsageError, cannot_write, did_you_mean
 from emberlog.memory import COPIES, NOISE, Budget
 from emberlog.relation import Relation
 from emberlog.stats import Stats
+from emberlog.stopping import Stop
 from emberlog.types import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.base import Executor
+
+
+MANIFEST = "relations.json"
 
 
 class LiveRun:
@@ -275,38 +281,60 @@ class Result:
     def __repr__(self) -> str:
         return f"<Result of {self._names()}>"
 
-    def persist(self, folder: Path) -> None:
+    def persist(self, folder: Path, stop: Stop) -> None:
         """Moves every relation to Parquet in a folder, `tc` to `tc.parquet`; they can be read after the engine is
         closed.
 
         `relations.json` has the file of each relation: the names of two files differ in more than case, and begin with
         a letter or a digit, so that some of them are not the relation's. It is written last: a folder without it is
-        not a whole result.
+        not a whole result. Until all files are written, they stand in a folder of their own: a result that was there
+        before stays if `stop` ends this one.
         """
         make_folder(folder, "persist")
-        manifest = folder / "relations.json"
-        manifest.unlink(missing_ok=True)
-        listed: dict[str, Any] = {"relations": {}, "goals": []}
-        names = file_names([*self._relations, *(f"goal{i}/{goal.name}" for i, goal in enumerate(self.goals))])
-        for name, relation in self._relations.items():
-            self._relations[name], listed["relations"][name] = self._moved(relation, folder / names[name])
-        for number, goal in enumerate(self.goals):
-            self.goals[number], entry = self._moved(goal, folder / names[f"goal{number}/{goal.name}"])
-            listed["goals"].append({"predicate": goal.name, **entry})
-        partial = folder / "relations.json.partial"
-        partial.write_text(json.dumps(listed, indent=2), encoding="utf-8")
-        partial.replace(manifest)
+        aside = folder / f"{secrets.token_hex(8)}.part"
+        try:
+            aside.mkdir()
+            listed: dict[str, Any] = {"relations": {}, "goals": []}
+            names = file_names([*self._relations, *(f"goal{i}/{goal.name}" for i, goal in enumerate(self.goals))])
+            relations, goals = dict(self._relations), list(self.goals)
+            for name, relation in self._relations.items():
+                relations[name], listed["relations"][name] = self._moved(relation, aside, folder / names[name])
+            for number, goal in enumerate(self.goals):
+                goals[number], entry = self._moved(goal, aside, folder / names[f"goal{number}/{goal.name}"])
+                listed["goals"].append({"predicate": goal.name, **entry})
+            (aside / MANIFEST).write_text(json.dumps(listed, indent=2), encoding="utf-8")
+            stop.check()
+            with shielded():
+                _take_place(aside, folder)
+        except OSError as error:
+            raise cannot_write(folder, error) from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        self._relations, self.goals = relations, goals
         self._run.close()
 
-    def _moved(self, relation: Relation, path: Path) -> tuple[Relation, dict[str, Any]]:
-        """The relation with its rows in a file, and what the list of relations says of it."""
+    def _moved(self, relation: Relation, aside: Path, path: Path) -> tuple[Relation, dict[str, Any]]:
+        """The relation with its rows in a file, which is written aside, and what the list of relations says of it."""
         columns = [[column.name, str(column.type)] for column in relation.schema]
         if not columns:
             moved = Relation(relation.name, (), NullaryHolder(bool(relation), self._run.session))
             return moved, {"columns": columns, "rows": len(moved)}
-        relation.write(path)
+        relation.write(aside / path.name)
         moved = Relation(relation.name, relation.schema, ParquetHolder(path, self._run.session))
-        return moved, {"file": path.name, "columns": columns, "rows": len(moved)}
+        rows = ParquetHolder(aside / path.name, self._run.session).count()
+        return moved, {"file": path.name, "columns": columns, "rows": rows}
+
+
+def _take_place(aside: Path, folder: Path) -> None:
+    """Moves files to their folder, in place of those of an earlier result. The list goes first and comes last: what
+    is there in between is no whole result."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for path in [path for path in aside.iterdir() if path.name != MANIFEST]:
+        target = folder / path.name
+        if target.is_symlink() or target.exists():  # a file, or a folder, which is what Spark writes
+            target.rename(aside / f"{secrets.token_hex(8)}.old")
+        path.rename(target)
+    (aside / MANIFEST).replace(folder / MANIFEST)
 
 
 def file_names(relations: Iterable[str]) -> dict[str, str]:

@@ -133,3 +133,6 @@ class Stop:
             for watcher in watchers:
                 if watcher is not current_thread():
                     watcher.join(LATEST)
+
+
+NEVER = Stop()  # of work that belongs to no run: nobody asks for its end

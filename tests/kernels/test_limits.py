@@ -123,7 +123,7 @@ def test_seconds_while_rows_are_visited(text: str, how: dict[str, Any], size: in
         arc = pa.table({"x": rows // degree, "y": (rows // degree * 7 + rows % degree * 3 + 1) % size})
         made.register("arc", arc)
         began = time.monotonic()
-        with pytest.raises(emberlog.LimitError, match="limit of 1.5 seconds"):
+        with pytest.raises(emberlog.LimitError, match=r"limit of 1\.5 seconds"):
             made.run(text, evaluator="kernel", limits={"seconds": 1.5}, **how)
         assert time.monotonic() - began < 1.5 + 2
 

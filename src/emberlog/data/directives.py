@@ -15,6 +15,7 @@ from emberlog.data.paths import Files, check_kind, check_output, path_of_directi
 from emberlog.data.sources import DatasetSource, JdbcSource, Source, SparkTableSource, TextSource
 from emberlog.data.write import Rows, write_facts, write_table
 from emberlog.diagnostics import DataError, did_you_mean
+from emberlog.stopping import NEVER, Stop
 from emberlog.syntax.nodes import Directive
 from emberlog.types import Column
 
@@ -57,17 +58,18 @@ def write_directive(
     rows: Rows,
     columns: tuple[Column, ...],
     files: Files = "anywhere",
+    stop: Stop = NEVER,
 ) -> Path:
     """Writes the file that an `.output` names, and returns its path."""
     kind = _kind(directive, ("file", "csv", "parquet"))
     _check_options(directive, kind)
     path = output_path(directive, output_dir, files)
     if kind == "parquet":
-        write_table(path, rows, columns, format="parquet")
+        write_table(path, rows, columns, "parquet", stop)
         return path
     rfc4180 = kind == "csv" or _flag(directive, "rfc4180") is True
     delimiter = directive.option("delimiter", "," if rfc4180 else "\t") or ""
-    write_facts(path, rows, columns, delimiter, _flag(directive, "headers") is True, rfc4180)
+    write_facts(path, rows, columns, delimiter, _flag(directive, "headers") is True, rfc4180, stop)
     return path
 
 

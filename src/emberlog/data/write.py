@@ -26,7 +26,7 @@ from emberlog.data.records import BOM
 from emberlog.data.text import shown
 from emberlog.deadline import beside
 from emberlog.diagnostics import DataError, UsageError, cannot_write
-from emberlog.stopping import Stop
+from emberlog.stopping import NEVER, Stop
 from emberlog.types import Column
 
 Rows: TypeAlias = pa.Table | pa.RecordBatchReader  # all of them, or as they come
@@ -50,7 +50,7 @@ def write_facts(
     delimiter: str = "\t",
     header: bool = False,
     rfc4180: bool = False,
-    stop: Stop | None = None,
+    stop: Stop = NEVER,
 ) -> None:
     """A text file of the rows: Souffle's output, or with `rfc4180` fields quoted where they need it.
 
@@ -83,7 +83,7 @@ def write_facts(
 
 
 def write_table(
-    path: Path, rows: Rows, columns: Sequence[Column], format: str | None = None, stop: Stop | None = None
+    path: Path, rows: Rows, columns: Sequence[Column], format: str | None = None, stop: Stop = NEVER
 ) -> None:
     """The rows under the users' column names, as the ending of `path` says: csv (comma, header, RFC 4180), tsv and
     facts (as `write_facts`), parquet, arrow or feather. `format` (csv, tsv, parquet, arrow) overrules the ending."""
@@ -104,9 +104,7 @@ def write_table(
             raise UsageError(f"{path}: cannot tell the format", fix=f"known endings: {', '.join(_SUFFIXES)}")
 
 
-def write_pieces(
-    path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Column], stop: Stop | None = None
-) -> None:
+def write_pieces(path: Path, pieces: pa.RecordBatchReader, columns: Sequence[Column], stop: Stop = NEVER) -> None:
     """A Parquet file of rows that come piece by piece, in their order: never more than a piece is in memory."""
     import pyarrow.parquet as pq
 
@@ -125,9 +123,7 @@ def write_pieces(
     _replace(path, write, stop)
 
 
-def _write_binary(
-    rows: Rows, columns: Sequence[Column], file: BinaryIO, format: str, stop: Stop | None = None
-) -> None:
+def _write_binary(rows: Rows, columns: Sequence[Column], file: BinaryIO, format: str, stop: Stop) -> None:
     names = [column.name for column in columns]
     if format == "parquet":
         import pyarrow.parquet
@@ -140,7 +136,7 @@ def _write_binary(
             writer.write_batch(batch.rename_columns(names))
 
 
-def _batches(rows: Rows, most: int | None, stop: Stop | None = None) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Rows, most: int | None, stop: Stop) -> Iterator[pa.RecordBatch]:
     """The rows in order if they are all there, else as they come; `most` at a time."""
     if isinstance(rows, pa.Table):
         yield from _in_order(rows, stop).to_batches(max_chunksize=most)
@@ -150,8 +146,8 @@ def _batches(rows: Rows, most: int | None, stop: Stop | None = None) -> Iterator
             yield batch.slice(start, most)
 
 
-def _in_order(table: pa.Table, stop: Stop | None) -> pa.Table:
-    return _sorted(table) if stop is None else beside(stop, lambda: _sorted(table))
+def _in_order(table: pa.Table, stop: Stop) -> pa.Table:
+    return beside(stop, lambda: _sorted(table))
 
 
 def _sorted(table: pa.Table) -> pa.Table:
@@ -213,18 +209,22 @@ def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needed, inside, texts)
 
 
-def _replace(path: Path, write: Callable[[BinaryIO], object], stop: Stop | None = None) -> None:
+def _replace(path: Path, write: Callable[[BinaryIO], object], stop: Stop) -> None:
     """The file `path` with what `write` puts into it; if that fails, what was there before stays."""
-    stop = stop or Stop()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file() and not path.is_dir():
-            with path.open("wb") as device:  # a pipe or a device has no whole to keep
-                write(device)
+            beside(stop, lambda: _write_to_device(path, write))
             return
         _write_and_rename(path, write, stop)
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+def _write_to_device(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """A pipe or a device has no whole to keep. It may wait for a reader for ever."""
+    with path.open("wb") as device:
+        write(device)
 
 
 class _Asking(io.BufferedWriter):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from emberlog.data.arrow import arrow_type
@@ -15,6 +15,7 @@ from emberlog.plan.origins import Heavy
 from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import MOST_ROUNDS, Meter, StratumStats
+from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Constant, Until, Variable
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ SHORT = 0.3  # seconds
 
 @dataclass(frozen=True)
 class KernelResult:
-    """A relation that the kernels computed; its rows are made when somebody reads them."""
+    """A relation that the kernels computed; its rows are made when somebody reads them, as long as nobody asks `stop`
+    for the end of that."""
 
     name: str
     evaluated: Evaluated
+    stop: Stop = field(default_factory=Stop)
 
     def count(self) -> int:
         return self.evaluated.counts[self.name]
@@ -51,9 +54,13 @@ class KernelResult:
 
         columns = self.evaluated.encoder.program.signatures[self.name].columns
         schema = pa.schema([(f"c{i}", arrow_type(column.type.wide)) for i, column in enumerate(columns)])
-        return pa.RecordBatchReader.from_batches(
-            schema, (batch.cast(schema) for batch in self.evaluated.batches(self.name))
-        )
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self.evaluated.batches(self.name):
+                self.stop.check()
+                yield batch.cast(schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def table(self) -> pa.Table:
         return self.reader().read_all()
@@ -105,7 +112,7 @@ def evaluate_locally(
     meter.clock.part("encode", names, evaluated.encoder.encoding.seconds)
     meter.check(stats, stats.facts)
     meter.rows += stats.facts
-    return {name: KernelResult(name, evaluated) for name in stratum.names}
+    return {name: KernelResult(name, evaluated, meter.stop) for name in stratum.names}
 
 
 def first_rows(

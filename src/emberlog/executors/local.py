@@ -337,11 +337,11 @@ class LocalExecutor(Executor):
         return self.copy_to_session(relation, session)
 
     def write_parquet(self, relation: str, path: Path, names: list[str]) -> None:
-        columns = self.plan.signatures[relation].columns
+        columns, stop = self.plan.signatures[relation].columns, self.options.stop
         if self.is_large(relation):
-            write_pieces(path, self.reader(relation), named(columns, names))
+            write_pieces(path, self.reader(relation), named(columns, names), stop)
             return
-        write_table(path, self.fetch(relation).cast(arrow_schema(columns)), named(columns, names))
+        write_table(path, self.fetch(relation).cast(arrow_schema(columns)), named(columns, names), stop=stop)
 
     def close(self) -> None:
         self.engine.close()
