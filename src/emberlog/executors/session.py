@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Thread, current_thread, main_thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NoReturn
 
 from emberlog.causes import cause_of
@@ -131,21 +131,45 @@ def _settings(master: str, workers: int | None) -> dict[str, str]:
 BROADCAST = {"broadcast": str(1 << 33), "shuffle": "-1"}
 
 
+# Catalyst fails on unions that share columns with what they are joined with ("key not found", in `rewriteConstraints`).
+OPTIMIZER = {"spark.sql.constraintPropagation.enabled": "false"}
+
+_SETTING = Lock()
+_HELD: dict[tuple[int, str], tuple[int, str | None]] = {}  # how many hold a setting of a session, and what it was
+
+
 @contextmanager
-def join_settings(session: Any, join: str) -> Iterator[None]:
-    """Makes Spark broadcast, or shuffle, while a run goes on; the session's own settings come back."""
+def run_settings(session: Any, join: str) -> Iterator[None]:
+    """The settings that our statements need while they run: how Spark joins, what its optimizer may do. The session's
+    own come back when the last of those who hold them is done."""
     names = ("spark.sql.autoBroadcastJoinThreshold", "spark.sql.adaptive.autoBroadcastJoinThreshold")
-    if join == "auto":
-        yield
-        return
-    before = {name: session.conf.get(name, None) for name in names}
+    wanted = {**OPTIMIZER, **({} if join == "auto" else dict.fromkeys(names, BROADCAST[join]))}
     try:
-        for name in names:
-            session.conf.set(name, BROADCAST[join])
+        with _SETTING:
+            for name, value in wanted.items():
+                _hold(session, name, value)
+    except Exception as error:  # it asks the JVM
+        raise lost(session, error) or error from error
+    try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, value)
+        with _SETTING, suppress(Exception):  # a session that is gone has no settings
+            for name in wanted:
+                _let_go(session, name)
+
+
+def _hold(session: Any, name: str, value: str) -> None:
+    count, before = _HELD.get((id(session), name), (0, None))
+    before = before if count else session.conf.get(name, None)
+    session.conf.set(name, value)
+    _HELD[id(session), name] = count + 1, before
+
+
+def _let_go(session: Any, name: str) -> None:
+    count, before = _HELD.pop((id(session), name))
+    if count > 1:
+        _HELD[id(session), name] = count - 1, before
+    elif before is None:
+        session.conf.unset(name)
+    else:
+        session.conf.set(name, before)

@@ -35,7 +35,7 @@ from emberlog.executors.frames import certain_frame, checked_frame, read_columns
 from emberlog.executors.kernel import as_bag, copied_parts, resolved
 from emberlog.executors.local import MOST_TO_LOOK_AT, LocalExecutor, duplicates
 from emberlog.executors.schemas import frame_of_source
-from emberlog.executors.session import heap_of, is_on_this_machine, join_settings
+from emberlog.executors.session import heap_of, is_on_this_machine, run_settings
 from emberlog.kernels.program import KernelProgram
 from emberlog.memory import Budget
 from emberlog.plan.logical import Distinct, Project, Scan, Select, Union, scans, walk
@@ -94,7 +94,7 @@ class SparkExecutor(Executor):
         return self._beside_interrupts(lambda: self._run(sources, wanted, sized))
 
     def _run(self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str]) -> Outcome:
-        with join_settings(self.session, self.options.variants.join):
+        with run_settings(self.session, self.options.variants.join):
             return super().run(sources, wanted, sized)
 
     # --- loading -------------------------------------------------------------------------------------------------
@@ -449,7 +449,7 @@ class SparkExecutor(Executor):
         """What Spark answers; it can be interrupted, and its failures are told as errors of ours."""
 
         def guarded() -> Answer:
-            with self.sql.guarded():
+            with run_settings(self.session, "auto"), self.sql.guarded():
                 return question()
 
         return self._beside_interrupts(guarded)
