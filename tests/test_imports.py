@@ -48,7 +48,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "plan": GROUND | {"syntax", "analysis", "rules"},
     "asked": PLANNING,
     "explain": PLANNING | MEASURING | {"asked", "kernels"},
-    "data": GROUND | {"syntax"},
+    "data": GROUND | {"syntax", "stopping", "deadline"},
     "store": PLANNING | {"data"},
     "sql": PLANNING | STOPPING | MEASURING | {"patterns", "store"},
     "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline", "store"},
