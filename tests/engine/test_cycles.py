@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import emberlog
+import naive
+from emberlog.source import Source
 from emberlog.sql.cycles import SHOWN, Cycle, Graph
+from emberlog.syntax.parser import parse
 from engine.places import Place
 
 COST = "cost(P, sum<C>) <- basic(P, C). cost(P, sum<C>) <- assbl(P,S,Q), cost(S,D), C = Q * D."
@@ -205,6 +208,112 @@ def test_spark_tells_cycles_too(way: dict[str, Any], spark: Any) -> None:
         with pytest.raises(emberlog.LimitError) as stopped:
             engine.run(SSSP, limits={"rounds": 60}, **way)
         assert told(stopped.value) == NEGATIVE
+
+
+# --- sums of floats that become infinite ---------------------------------------------------------------------------
+
+HUGE = 1e200
+FLOW = "p(Y, sum<C>) <- s(Y, C). p(Y, sum<C>) <- p(X, V), e(X, Y, W), C = V * W."
+KEYED = "p(Y, sum<(X,C)>) <- s(Y, C), X = Y. p(Y, sum<(X,C)>) <- p(X, V), e(X, Y, W), C = V * W."
+FROM = "p(Z, Y, sum<C>) <- s(Y, C), Z = Y. p(Z, Y, sum<C>) <- p(Z, X, V), e(X, Y, W), C = V * W."
+IN_TWO = """
+p(X, sum<C>) <- s(X, C). p(Y, sum<C>) <- q(X, D), e(X, Y, W), C = D * W.
+q(Y, sum<C>) <- p(X, D), e(X, Y, W), C = D * W.
+"""
+RING = [(1, 2, HUGE), (2, 3, HUGE), (3, 1, HUGE), (3, 4, 1.0)]
+GROWN = {
+    "sum": (FLOW, RING, "p(1, _) -> p(2, _) -> p(3, _) -> p(1, _)"),
+    "by contributors": (KEYED, RING, "p(1, _) -> p(2, _) -> p(3, _) -> p(1, _)"),
+    "pivots": (FROM, RING, "p(1, 1, _) -> p(1, 2, _) -> p(1, 3, _) -> p(1, 1, _)"),
+    "two sums": (IN_TWO, [(1, 2, HUGE), (2, 1, HUGE)], "p(1, _) -> q(2, _) -> p(1, _)"),
+    "negative": (FLOW, [(1, 2, -HUGE), (2, 1, -HUGE)], "p(1, _) -> p(2, _) -> p(1, _)"),
+    "both signs": (FLOW, [(1, 2, -HUGE), (2, 1, HUGE)], "p(1, _) -> p(2, _) -> p(1, _)"),
+    "itself": (FLOW, [(1, 1, HUGE)], "p(1, _) -> p(1, _)"),
+    "behind an end": (FLOW, [(1, 2, HUGE), (2, 3, HUGE), (3, 4, 1.0), (4, 3, 1.0)], "p(3, _) -> p(4, _) -> p(3, _)"),
+}
+WIDER = {**WAYS, "hashed": {"evaluator": "kernel", "storage": "hash"}, "naive": {"naive": True, "evaluator": "sql"}}
+
+
+def reference(text: str, facts: dict[str, list[tuple[Any, ...]]]) -> dict[str, set[Any]]:
+    return naive.evaluate(parse(Source("<test>", text)), facts)
+
+
+@pytest.mark.parametrize("way", list(WIDER.values()), ids=list(WIDER))
+@pytest.mark.parametrize(("text", "edges", "cycle"), GROWN.values(), ids=list(GROWN))
+def test_a_sum_that_grows_to_infinity(
+    text: str, edges: list[Any], cycle: str, way: dict[str, Any], local: Place
+) -> None:
+    sources = {"s": [(1, 1.0)], "e": edges}
+    with pytest.raises(emberlog.LimitError, match="sums have grown to infinity") as raised:
+        local.engine(sources).run(text, **way)
+    assert told(raised.value) == f"a cycle in the data: {cycle}"
+    assert raised.value.fix == "break the cycle in the data, or bound the value by a condition in the rule"
+    assert raised.value.exit_code == 3
+    with pytest.raises(naive.LimitReached):
+        reference(text, sources)
+
+
+@pytest.mark.parametrize("way", [WAYS["interpreted"], WAYS["loops"]], ids=["interpreted", "loops"])
+def test_a_sum_that_grows_by_a_factor_of_two(way: dict[str, Any], local: Place) -> None:
+    """It takes a thousand rounds to become infinite, which may be more than the default limit allows."""
+    engine = local.engine({"s": [(1, 1.0)], "e": [(1, 2, 2.0), (2, 1, 2.0)]})
+    with pytest.raises(emberlog.LimitError) as raised:
+        engine.run(FLOW, **way)
+    assert told(raised.value) == "a cycle in the data: p(1, _) -> p(2, _) -> p(1, _)"
+
+
+def test_infinite_sums_of_which_only_the_number_is_asked(local: Place) -> None:
+    with pytest.raises(emberlog.LimitError, match="sums have grown to infinity"):
+        local.engine({"s": [(1, 1.0)], "e": RING}).run(f"{FROM}\n.printsize p", evaluator="kernel")
+
+
+INF = float("inf")
+ENDS: dict[str, tuple[str, list[Any], list[Any], list[Any]]] = {
+    "an infinite value in the data": (FLOW, [(1, INF)], [(1, 2, 2.0), (2, 3, 2.0)], [(1, INF), (2, INF), (3, INF)]),
+    "an infinite factor": (FLOW, [(1, 1.0)], [(1, 2, INF), (2, 3, -1.0)], [(1, 1.0), (2, INF), (3, -INF)]),
+    "an overflow": (FLOW, [(1, HUGE)], [(1, 2, HUGE), (2, 3, 1.0)], [(1, HUGE), (2, INF), (3, INF)]),
+    "an overflow beside a cycle": (
+        FLOW,
+        [(1, HUGE), (4, 1.0)],
+        [(1, 2, HUGE), (2, 3, 1.0), (4, 5, 0.5), (5, 4, 0.0)],
+        [(1, HUGE), (2, INF), (3, INF), (4, 1.0), (5, 0.5)],
+    ),
+    "a cycle that hands on no infinite value": (
+        "p(Y, sum<C>) <- s(Y, C). p(Y, sum<C>) <- p(X, V), e(X, Y, W), V > 5.0, C = W.",
+        [(1, INF)],
+        [(1, 2, 7.0), (2, 1, 7.0)],
+        [(1, INF), (2, 7.0)],
+    ),
+    "a maximum": (FLOW.replace("sum", "max"), [(1, 1.0)], [(1, 2, HUGE), (2, 1, HUGE)], [(1, INF), (2, INF)]),
+}
+
+
+@pytest.mark.parametrize("way", [{"evaluator": "sql"}, {}], ids=["sql", "auto"])
+@pytest.mark.parametrize(("text", "seeds", "edges", "rows"), ENDS.values(), ids=list(ENDS))
+def test_infinite_values_that_are_an_end(
+    text: str, seeds: list[Any], edges: list[Any], rows: list[Any], way: dict[str, Any], local: Place
+) -> None:
+    sources = {"s": seeds, "e": edges}
+    assert sorted(local.engine(sources).run(text, **way)["p"].rows()) == rows
+    assert sorted(reference(text, sources)["p"]) == rows
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", [WAYS["sql"], WAYS["auto"]], ids=["sql", "tasks"])
+def test_infinite_sums_on_spark(way: dict[str, Any], spark: Any) -> None:
+    with emberlog.Engine(spark) as engine:
+        engine.register("s", [(1, 1.0)])
+        engine.register("e", RING)
+        for text, cycle in ((FLOW, GROWN["sum"][2]), (FROM, GROWN["pivots"][2])):
+            with pytest.raises(emberlog.LimitError, match="sums have grown to infinity") as raised:
+                engine.run(text, placement="spark", **way)
+            assert told(raised.value) == f"a cycle in the data: {cycle}"
+        with pytest.raises(emberlog.LimitError, match="sums have grown to infinity"):
+            engine.run(f"{FROM}\n.printsize p", placement="spark", **way)
+        _, seeds, edges, rows = ENDS["an overflow"]
+        engine.register("s", seeds)
+        engine.register("e", edges)
+        assert sorted(engine.run(FLOW, placement="spark", **way)["p"].rows()) == rows
 
 
 # --- what comes to an end all the same -----------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from emberlog.syntax import nodes
 from naive.bodies import EMPTY, Binding, Relation, value_of
@@ -18,6 +19,8 @@ from naive.values import Row, Undefined, compare
 
 NO_PARAMS: Mapping[str, Any] = {}
 State = Mapping[str, Relation]
+Node = TypeVar("Node")
+SIGNS: Mapping[Any, float] = {math.inf: -math.inf, -math.inf: math.inf}
 
 
 class LimitReached(Exception):
@@ -105,8 +108,8 @@ def in_order(rules: Sequence[Rule]) -> Iterator[frozenset[str]]:
         yield chosen
 
 
-def reachable(start: str, reads: Mapping[str, set[str]]) -> set[str]:
-    found, stack = set[str](), [start]
+def reachable(start: Node, reads: Mapping[Node, set[Node]]) -> set[Node]:
+    found, stack = set[Node](), [start]
     while stack:
         new = reads.get(stack.pop(), set()) - found
         found |= new
@@ -135,6 +138,8 @@ class Solver:
     def repeat(self, after: Callable[[State], State], state: State, rules: Sequence[Rule]) -> State:
         for _ in range(self.rounds):
             new = after(state)
+            if new == state and feed_themselves(infinite_sums(state, rules), after, state):
+                break
             if new == state or self.settled(state, new, rules):
                 return new
             state = new
@@ -183,6 +188,29 @@ class Solver:
             if not compare(until.operator, size, value_of(until.bound, {})):
                 return False
         return bool(asked)
+
+
+def infinite_sums(state: State, rules: Sequence[Rule]) -> list[tuple[str, Row, Row]]:
+    """The rows whose sum is infinite, each with the same row where the sum has the other sign."""
+    found = []
+    for name, relation in state.items():
+        shape = shape_of([rule for rule in rules if rule.head.predicate == name])
+        sums = {place for place, term in shape.items() if term.function == "sum"}
+        for row in relation.rows:
+            infinite = {i for i in sums if row[i] in SIGNS}
+            if infinite:
+                found.append((name, row, tuple(SIGNS[v] if i in infinite else v for i, v in enumerate(row))))
+    return found
+
+
+def feed_themselves(sums: Sequence[tuple[str, Row, Row]], after: Callable[[State], State], state: State) -> bool:
+    """True if one of the infinite sums of a fixpoint follows from itself, along a cycle: it has grown for ever. What
+    follows from a sum is what changes with its sign."""
+    follows: dict[tuple[str, Row], set[tuple[str, Row]]] = {}
+    for name, row, other in sums:
+        changed = after({**state, name: Relation(state[name].rows - {row} | {other})})
+        follows[name, row] = {(target, one) for target, one, _ in sums if one not in changed[target].rows}
+    return any(node in reachable(node, follows) for node in follows)
 
 
 def without_index(state: State) -> State:

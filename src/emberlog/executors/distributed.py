@@ -133,6 +133,8 @@ class DistributedKernels:
         stats.kept = decision.text
         for name in decision.keep:
             self._keep(name, done, _copied(program, name), names)
+        if any(report["infinite"] for report in told):
+            self._refuse_infinity(stratum, stats, decision)
         found = {p.relation: self._take(p.relation, done, _made(program, p), names) for p in decision.partials}
         counts = {table.name: sum(report["counts"][table.name] for report in told) for table in program.tables}
         self.sizes |= counts
@@ -140,6 +142,14 @@ class DistributedKernels:
         meter.check(stats, stats.facts)
         meter.rows += stats.facts
         return found
+
+    def _refuse_infinity(self, stratum: Stratum, stats: StratumStats, decision: Decision) -> None:
+        from emberlog.kernels.worker import GivenUp
+        from emberlog.sql.cycles import refuse_infinity
+
+        if not decision.keep.issuperset(stratum.names):
+            raise GivenUp("a sum has become infinite")  # and there are no rows to tell why
+        refuse_infinity(self.sql, stratum, stats, is_done=True)
 
     def split(self, program: KernelProgram) -> Split:
         """By which columns the rows of each table are divided among workers."""

@@ -36,6 +36,7 @@ class KernelResult:
 
     name: str
     evaluated: Evaluated
+    infinite: bool = False  # of its component, that a sum is infinite
     stop: Stop = field(default_factory=Stop)
 
     def count(self) -> int:
@@ -98,6 +99,7 @@ def evaluate_locally(
     watch = MeterWatch(meter, stats, growing, inventing, choices.budget)
     with meter.deadline.enforced(f"computing {names}"):
         evaluated = evaluate(program, statics, exits, watch, choices, starts, end_of(stratum.until), stats.restart)
+        infinite = evaluated.has_infinite_sums()
     stats.evaluator = "kernel"
     stats.how = evaluated.how
     stats.derivations = evaluated.derivations
@@ -112,7 +114,7 @@ def evaluate_locally(
     meter.clock.part("encode", names, evaluated.encoder.encoding.seconds)
     meter.check(stats, stats.facts)
     meter.rows += stats.facts
-    return {name: KernelResult(name, evaluated, meter.stop) for name in stratum.names}
+    return {name: KernelResult(name, evaluated, infinite, meter.stop) for name in stratum.names}
 
 
 def first_rows(

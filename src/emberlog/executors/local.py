@@ -235,7 +235,8 @@ class LocalExecutor(Executor):
         from emberlog.kernels.watch import Failed, Unsuited
 
         decision = self.pushing.decide(stratum, dict.fromkeys(stratum.names, ()), only_counts=True)
-        choices = replace(self._choices(), keep=decision.keep)
+        # Whether sums are infinite can be told from their rows only.
+        choices = replace(self._choices(), keep=None if program.float_sums else decision.keep)
         try:
             self._check_inputs(program)
             found = evaluate_locally(self.sql, stratum, program, stats, self.sql.meter, choices, self.count, self.fetch)
@@ -247,11 +248,19 @@ class LocalExecutor(Executor):
             raise with_cycle(error, self._growth(stratum, program)) from error.__cause__
         for name, result in found.items():
             self.store.put_encoded(name, result)
+        if any(result.infinite for result in found.values()):
+            self._refuse_infinity(stratum, stats)
         stats.kept = decision.text
         for partial in decision.partials:
             self._load_count(partial)
         self.pushing.done(stratum, decision)
         return None
+
+    def _refuse_infinity(self, stratum: Stratum, stats: StratumStats) -> None:
+        from emberlog.sql.cycles import refuse_infinity
+
+        with self.sql.guarded(stats):
+            refuse_infinity(self.sql, stratum, stats, is_done=True)
 
     def _check_inputs(self, program: KernelProgram) -> None:
         """Raises where what the kernels read would not fit in memory."""

@@ -13,6 +13,7 @@ from emberlog.kernels import cache
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.memory import release
 from emberlog.kernels.program import KernelProgram
+from emberlog.kernels.watch import Failed
 from emberlog.memory import Budget
 from emberlog.store.kept import Kept
 
@@ -57,6 +58,18 @@ class Evaluated:
     residual: float | None = None
     converged: bool = False  # an iteration that reached its end
     pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
+
+    def has_infinite_sums(self) -> bool:
+        """True if a sum of floats is infinite; none is in the data, so that it grew or overflowed. Raises `Failed` if
+        one is no number: what follows from it depends on the order in which changes came."""
+        found = False
+        for table in self.encoder.program.float_sums:
+            assert table.value is not None
+            for piece in self.pieces(table.name):
+                if np.isnan(piece[table.value]).any():
+                    raise Failed
+                found = found or bool(np.isinf(piece[table.value]).any())
+        return found
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """The rows of a relation, piece by piece, with columns `c0`, `c1`, .."""

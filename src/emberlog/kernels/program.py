@@ -146,6 +146,12 @@ class KernelProgram:
     def table(self, name: str) -> Table | None:
         return next((table for table in self.tables if table.name == name), None)
 
+    @property
+    def float_sums(self) -> tuple[Table, ...]:
+        """The tables of a fixpoint whose values may grow to infinity."""
+        sums = (t for t in self.tables if t.fold == "sum" and t.value is not None and t.kinds[t.value] == "float")
+        return tuple(sums) if self.mode == "delta" else ()
+
     def static(self, name: str) -> Static:
         return next(static for static in self.statics if static.name == name)
 

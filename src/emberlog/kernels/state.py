@@ -233,7 +233,8 @@ class State:
         found = dict(zip(layout.keys, self.keys_of(name, slots), strict=True))
         if table.value is not None:
             values = arrays[f"{t}_val"][slots]
-            found[table.value] = values + arrays[f"{t}_del"][slots] if f"{t}_del" in arrays else values
+            with np.errstate(invalid="ignore"):  # infinite sums of both signs: whoever looks at the sums tells it
+                found[table.value] = values + arrays[f"{t}_del"][slots] if f"{t}_del" in arrays else values
         return [found[i] for i in range(len(table.kinds))]
 
     def keys_of(self, name: str, slots: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:

@@ -69,6 +69,7 @@ class KernelWorker:
             spill = str(output.folder / "spill")
             choices = replace(self.choices, part=(rank, size), keep=self._in_memory(), budget=budget, spill=spill)
             done = evaluate(self.program, statics, exits, watch, choices, starts, self.end, exchange)
+            infinite = done.has_infinite_sums()
         except (Unsuited, Failed) as reason:
             raise GivenUp(str(reason) or "an operation had no value") from None
         for name in stats.predicates:
@@ -87,12 +88,13 @@ class KernelWorker:
             "bytes": done.bytes_exchanged,
             "residual": done.residual,
             "converged": done.converged,
+            "infinite": infinite,
         }
         return json.dumps(told).encode()
 
     def _in_memory(self) -> frozenset[str] | None:
         """The relations whose rows are needed here, if only for a moment."""
-        if self.choices.keep is None:
+        if self.choices.keep is None or self.program.float_sums:  # whether these are infinite is told from rows only
             return None
         return self.choices.keep | {asked.table for asked in self.asked if asked.sql is not None}
 

@@ -8,6 +8,7 @@ evaluated, whatever rewrites did to it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -36,11 +37,12 @@ from emberlog.plan.logical import (
 )
 from emberlog.plan.names import position
 from emberlog.plan.strata import RelationPlan, Stratum
-from emberlog.syntax.nodes import Constant, Term, Variable
+from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Variable
 
 Keys = Mapping[str, tuple[int, ...]]  # the positions of each relation that tell its groups apart
 
 PRESENT = "#present"  # the value that a group has now
+LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ class Feed:
     function: str | None
 
 
-def feeds(stratum: Stratum) -> list[Feed]:
-    """The edges of a component, over all rows that its relations have."""
+def feeds(stratum: Stratum, *, infinite: bool = False) -> list[Feed]:
+    """The edges of a component, over all rows that its relations have. With `infinite`, of those that lead to sums of
+    floats only the ones that bring an infinite value."""
     keys = keys_of(stratum)
     inside = {relation.name: relation for relation in stratum.relations}
     found = []
@@ -66,8 +69,30 @@ def feeds(stratum: Stratum) -> list[Feed]:
         for step in _steps(relation):
             for source, plan in _reading(_unguarded(step), keys, version):
                 if keys[source] and keys[relation.name]:
-                    found.append(_feed(inside[source], relation, _in_all(plan, keys), keys))
+                    rows = _in_all(plan, keys)
+                    if infinite and is_float_sum(relation):
+                        rows = _infinite(rows, position(relation.aggregate[0]))
+                    found.append(_feed(inside[source], relation, rows, keys))
     return found
+
+
+def is_float_sum(relation: RelationPlan) -> bool:
+    """True for a sum of floats in recursion: it may become infinite."""
+    return relation.state == "total" and relation.signature.columns[relation.aggregate[0]].type.kind == "float"
+
+
+def infinite_groups(relation: RelationPlan, keys: Keys) -> Plan:
+    """The keys of the groups whose sum is infinite, or no number."""
+    types = tuple(column.type.wide for column in relation.signature.columns)
+    names = tuple(position(spot) for spot in range(len(types)))
+    rows = _infinite(Scan(relation.name, names, types), position(relation.aggregate[0]))
+    return Distinct(keep(rows, tuple(position(spot) for spot in keys[relation.name])))
+
+
+def _infinite(rows: Plan, column: str) -> Plan:
+    # To both engines, what is no number is larger than all numbers.
+    beyond = Comparison(">", Call("abs", (Variable(column),)), Constant(LARGEST))
+    return Select(rows, (beyond,)) if column in columns(rows) else rows
 
 
 def _steps(relation: RelationPlan) -> Iterator[Plan]:

@@ -6,6 +6,9 @@ and maxima: a cycle of which every edge brings a value at least as good as the o
 along such a cycle values get better for ever. Among several the one is taken that no other feeds.
 
 Looking is bounded: so many edges, so many seconds. If nothing is found, nothing is said.
+
+A sum of floats that grows becomes infinite sooner or later, and then stays as it is. Such sums have not come to an end
+where they feed each other along a cycle; others have: the data may have infinite values, and a product may overflow.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError
-from emberlog.plan.feeds import Feed, Keys, feeds, keys_of
+from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError, counted
+from emberlog.plan.feeds import Feed, Keys, feeds, infinite_groups, is_float_sum, keys_of
 from emberlog.plan.logical import Distinct, Plan, keep
 from emberlog.plan.names import position, stateless
 from emberlog.plan.strata import Stratum
@@ -26,9 +29,11 @@ if TYPE_CHECKING:
     from emberlog.sql.evaluate import SqlEvaluator
 
 MOST_EDGES = 200_000
+MOST_INFINITE_EDGES = 2_000_000  # of these none may be missed
 MOST_SECONDS = 3.0
 MOST_SECONDS_OF_JOBS = 20.0  # on Spark, where a statement is a job
 SHOWN = 6  # groups of a cycle
+FIX = "break the cycle in the data, or bound the value by a condition in the rule"
 
 Node: TypeAlias = tuple[str, tuple[Any, ...]]  # a relation, the keys of a group
 
@@ -62,15 +67,60 @@ def find_cycle(run: SqlEvaluator, stratum: Stratum) -> Cycle | None:
         return None
     finally:
         run.meter = meter
+    return _told(graph.cycle(), stratum)
+
+
+def _told(nodes: list[Node], stratum: Stratum) -> Cycle | None:
+    """The groups of a cycle as they are shown, if there are some."""
     keys = {relation.name: (keys_of(stratum)[relation.name], relation) for relation in stratum.relations}
     groups = []
-    for name, values in graph.cycle():
+    for name, values in nodes:
         spots, relation = keys[name]
         shown = dict(zip(spots, map(_shown, values), strict=True))
         arguments = (shown.get(spot, "_") for spot in range(len(relation.signature.columns)))
         groups.append(f"{stateless(name)}({', '.join(arguments)})")
     first = groups.index(min(groups)) if groups else 0
     return Cycle((*groups[first:], *groups[:first])) if groups else None
+
+
+def refuse_infinity(run: SqlEvaluator, stratum: Stratum, stats: StratumStats, *, is_done: bool = False) -> None:
+    """Raises if sums of floats have grown to infinity along a cycle. `is_done` says that the component is evaluated:
+    each relation is one table."""
+    infinite = _infinite_groups(run, stratum)
+    if not infinite:
+        return
+    graph = Graph()
+    for source, target in _infinite_edges(run, stratum, is_done):
+        if all(name not in infinite or keys in infinite[name] for name, keys in (source, target)):
+            graph.add(source, target)
+    graph.mark((name, keys) for name, groups in infinite.items() for keys in groups)
+    cycle = _told(graph.cycle(), stratum)
+    if cycle is not None:
+        names = ", ".join(stratum.names)
+        raise LimitError(
+            f"stopped after {counted(stats.rounds, 'round')} while computing {names}: sums have grown to infinity; "
+            f"a cycle in the data: {cycle}",
+            fix=FIX,
+        )
+
+
+def _infinite_groups(run: SqlEvaluator, stratum: Stratum) -> dict[str, set[tuple[Any, ...]]]:
+    """The groups of each sum of floats that are infinite; nothing where none of them is."""
+    if stratum.indexed:  # its states are not a fixpoint
+        return {}
+    plans = {r.name: infinite_groups(r, keys_of(stratum)) for r in stratum.relations if is_float_sum(r)}
+    if all(run.engine.first(run.statement(plan)) is None for plan in plans.values()):
+        return {}
+    return {name: set(_rows(run, plan, MOST_INFINITE_EDGES)) for name, plan in plans.items()}
+
+
+def _infinite_edges(run: SqlEvaluator, stratum: Stratum, is_done: bool) -> Iterator[tuple[Node, Node]]:
+    keys = keys_of(stratum)
+    for feed in feeds(stratum, infinite=True):
+        width, spots = len(keys[feed.source]), len(keys[feed.source]) + len(keys[feed.target])
+        plan = feed.plan if is_done else _stored(feed.plan, stratum)
+        for row in _rows(run, plan, MOST_INFINITE_EDGES):
+            yield (feed.source, row[:width]), (feed.target, row[width:spots])
 
 
 def may_grow(stratum: Stratum) -> bool:
@@ -85,7 +135,7 @@ def with_cycle(error: EmberlogError, cycle: Cycle | None) -> EmberlogError:
     """The error that also tells the cycle."""
     if cycle is None:
         return error
-    fix = "break the cycle in the data, or bound the value by a condition in the rule"
+    fix = FIX
     if isinstance(error, RoundLimit) and error.fix is not None:
         fix = f"{fix}; {error.fix.partition(' if ')[0]} if it does end"
     return type(error)(f"{error.message.removesuffix(PERHAPS)}; a cycle in the data: {cycle}", span=error.span, fix=fix)
@@ -103,7 +153,7 @@ def _read(run: SqlEvaluator, stratum: Stratum) -> Graph:
     keys = keys_of(stratum)
     for feed in feeds(stratum):
         width, spots = len(keys[feed.source]), len(keys[feed.source]) + len(keys[feed.target])
-        for row in _rows(run, stratum, feed.plan):
+        for row in _rows(run, _stored(feed.plan, stratum)):
             source, target = (feed.source, row[:width]), (feed.target, row[width:spots])
             brought = _is_better(feed, *row[spots:])
             if brought is not None:
@@ -133,16 +183,14 @@ def _changed(run: SqlEvaluator, stratum: Stratum, keys: Keys) -> Iterator[Node] 
         for relation in stratum.relations
         if keys[relation.name]
         for row in _rows(
-            run,
-            stratum,
-            Distinct(keep(run.scan(relation.signature, "recent"), tuple(map(position, keys[relation.name])))),
+            run, Distinct(keep(run.scan(relation.signature, "recent"), tuple(map(position, keys[relation.name]))))
         )
     )
 
 
-def _rows(run: SqlEvaluator, stratum: Stratum, plan: Plan) -> list[tuple[Any, ...]]:
+def _rows(run: SqlEvaluator, plan: Plan, most: int = MOST_EDGES) -> list[tuple[Any, ...]]:
     scratch = run.table("edges/scratch")
-    run.engine.store(scratch, run.statement(_stored(plan, stratum)), MOST_EDGES)
+    run.engine.store(scratch, run.statement(plan), most)
     table = run.engine.fetch(scratch)
     run.engine.drop(scratch)
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from emberlog.sql.statement import Statement
 
 BEST = "#best"  # the value that a group has so far
+FIRST_LOOK = 8  # the round after which infinite sums are looked for first; then after twice as many, and so on
 
 
 def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
@@ -59,10 +60,19 @@ def run_deltas(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None
             state.fresh = state.advance()
         delta = sum(state.fresh for state in states)
         run.meter.round(stats, delta, sum(state.facts for state in states))
+        look_for_infinity(run, stratum, stats)
     for state in states:
         state.finish()
     stats.facts = sum(state.facts for state in states)
     stats.stopped = "fixpoint"
+
+
+def look_for_infinity(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
+    """Raises if sums have grown to infinity along a cycle, in rounds of which there are few: to look takes time."""
+    from emberlog.sql.cycles import refuse_infinity
+
+    if stats.rounds >= FIRST_LOOK and stats.rounds.bit_count() == 1:
+        refuse_infinity(run, stratum, stats)
 
 
 def _default_limit(stratum: Stratum, states: list[State]) -> int | None:

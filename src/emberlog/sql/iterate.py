@@ -13,6 +13,7 @@ from emberlog.plan.logical import Antijoin, Extend, Fold, Group, Lookup, Plan, P
 from emberlog.plan.names import position, positions, stateless
 from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.changes import unchanged
+from emberlog.sql.fixpoint import look_for_infinity
 from emberlog.stats import StratumStats, default_rounds
 from emberlog.syntax.nodes import Call, Constant, Term, Until, Variable
 from emberlog.types import NUMBER
@@ -40,6 +41,7 @@ def run_naive(run: SqlEvaluator, stratum: Stratum, stats: StratumStats) -> None:
         for state in states:
             state.advance(stats.rounds + 1)
         run.meter.round(stats, delta, sum(state.facts for state in states))
+        look_for_infinity(run, stratum, stats)
         if delta == 0:
             stats.stopped = "fixpoint"
             break

@@ -321,7 +321,8 @@ class SumFacts(Groups):
 
     def columns(self) -> list[Column]:
         found = super().columns()
-        found[self.position] = found[self.position] + self.pending[: self.count]
+        with np.errstate(all="ignore"):  # whoever looks at the sums tells those that are no numbers
+            found[self.position] = found[self.position] + self.pending[: self.count]
         return found
 
 

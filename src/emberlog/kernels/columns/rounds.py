@@ -109,7 +109,8 @@ class Interpreter:
             if len(columns[0]):
                 self.tables[name].put([_wide(column) for column in columns], len(columns[0]))
         while any(table.waiting for table in self.tables.values()):
-            took = sum(self._take(table) for table in self.tables.values())
+            with np.errstate(all="ignore"):  # sums of floats that become infinite
+                took = sum(self._take(table) for table in self.tables.values())
             self.watch.rounds([took], self.count)
             self._spend(0)
         self.watch.rounds([0], self.count)
