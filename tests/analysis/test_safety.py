@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from analysis.checking import codes, mistakes, rule
 
 S = "p(number, number)\nq(number)\nr(number)\ns(symbol, number)"
@@ -66,6 +68,25 @@ def test_a_witness_may_be_used_by_what_follows() -> None:
 def test_what_the_rest_binds_is_no_witness() -> None:
     found = rule("h(M, W) <- M = max Z : { s(W, Z) }, t(W).", S + "\nt(symbol)")
     assert found == "h(M, W) <- t(W), M := max Z [W|]{s(W, Z)}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'A = min X : { s(X, _) }, B = max X : { s(X, _) }, X != "a"',
+        'B = max X : { s(X, _) }, X != "a", A = min X : { s(X, _) }',
+        'A = min Z : { s(X, Z) }, B = max Z : { s(X, Z), Z > 1 }, X != "a"',
+    ],
+)
+def test_a_witness_of_two_extrema_is_a_mistake(body: str) -> None:
+    (found,) = mistakes(f"h(A, B) <- {body}.", S)
+    assert found.code == "E0406"
+    assert found.message == "the variable `X` could take its value from several aggregates"
+
+
+def test_a_witness_may_be_used_inside_of_another_extremum() -> None:
+    found = rule("h(A, I, B) <- A = max Z : { s(I, Z) }, B = max Y : { s(J, Y), J != I }.", S)
+    assert found == "h(A, I, B) <- A := max Z [|I]{s(I, Z)}, B := max Y [I|]{s(J, Y), J != I}"
 
 
 def test_only_extrema_have_witnesses() -> None:

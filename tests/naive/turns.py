@@ -108,8 +108,8 @@ class Conjunction:
         if not isinstance(literal, Gather):
             return Part(literal, frozenset(mentions(literal)))
         outer, shared = literal.mentioned & given, (literal.mentioned & self.used) - given
-        witnesses = shared if literal.function in ("min", "max") else NOTHING
-        return Part(literal, frozenset({literal.name}) | outer | shared, outer, witnesses)
+        witnesses = (name for name in shared if can_witness(literal, name, self.used))
+        return Part(literal, frozenset({literal.name}) | outer | shared, outer, frozenset(witnesses))
 
     def given_by(self, place: int) -> Iterator[Gift]:
         part = self.parts[place]
@@ -277,6 +277,27 @@ def equations(literal: Literal) -> Iterator[tuple[str, nodes.Term]]:
     for target, value in sides:
         if isinstance(target, nodes.Variable) and target.name not in variables(value):
             yield target.name, value
+
+
+def can_witness(literal: Gather, name: str, used: Names) -> bool:
+    """True if an extremum gives a variable a value, where the others that are used outside have one."""
+    start = (literal.mentioned & used) - {name}
+    return literal.function in ("min", "max") and all(name in given_inside(b, start) for b in literal.alternatives)
+
+
+def given_inside(body: Body, start: Names) -> Names:
+    gifts: list[tuple[str, Names]] = []
+    for literal in body:
+        match literal:
+            case nodes.Atom():
+                gifts += ((name, NOTHING) for name in mentions(literal))
+            case Spread(name):
+                gifts.append((name, frozenset(mentions(literal)) - {name}))
+            case Gather(name):
+                gifts.append((name, NOTHING))
+            case _:
+                gifts += ((name, frozenset(variables(term))) for name, term in equations(literal))
+    return closure(start, lambda bound: (name for name, needs in gifts if needs <= bound))
 
 
 def closure(start: Iterable[str], more: Callable[[Names], Iterable[str]]) -> Names:

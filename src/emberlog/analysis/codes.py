@@ -38,6 +38,7 @@ CODES = {
     "E0403": "a variable only in a comparison",
     "E0404": "a variable only in a computed argument",
     "E0405": "a variable that only an aggregate's body binds",
+    "E0406": "a variable that several aggregates' bodies could bind",
     # types
     "E0501": "type conflict",
     "E0502": "an operand that has no such operation",

@@ -2,8 +2,8 @@
 
 The written order is kept where it can be. An equation binds the variable on one side as soon as the other side is
 bound. A `Gather` comes when all the variables that it shares with the rest of the rule are bound (`injected`); only
-when nothing else can go on does a min or max bind the others from inside (`witnesses`). A variable that occurs only
-inside of one `Gather` is its own: equal names in two of them are told apart here.
+when nothing else can go on does a min or max bind the others from inside (`witnesses`), if no other one could. A
+variable that occurs only inside of one `Gather` is its own: equal names in two of them are told apart here.
 """
 
 from __future__ import annotations
@@ -193,7 +193,23 @@ class _Order:
         if not isinstance(literal, Gather) or literal.function not in ("min", "max"):
             return None
         witnesses = [name for name in literal.injected if name not in self.bound]
-        return None if literal.variable in witnesses else self._gather(literal, witnesses)
+        if literal.variable in witnesses or any(self._has_rival(literal, name) for name in witnesses):
+            return None
+        return self._gather(literal, witnesses)
+
+    def _has_rival(self, gather: Gather, name: str) -> bool:
+        """True if a variable could take its value from this aggregate and from another one: which one it is must not
+        depend on how the rule is spelled."""
+        others = (lit for lit in self.waiting if isinstance(lit, Gather) and lit is not gather)
+        return self._can_witness(gather, name) and any(self._can_witness(other, name) for other in others)
+
+    def _can_witness(self, gather: Gather, name: str) -> bool:
+        if gather.function not in ("min", "max") or name not in gather.injected or name == gather.variable:
+            return False
+        inside = [_Order(self._taken, (other for other in gather.injected if other != name)) for _ in gather.bodies]
+        for order, body in zip(inside, gather.bodies, strict=True):
+            order.place(body)
+        return all(name in order.bound for order in inside)
 
     def _gather(self, gather: Gather, witnesses: Iterable[str]) -> _Ready | None:
         witnesses = tuple(witnesses)
@@ -231,7 +247,8 @@ class _Order:
                 result = Variable(variable, span=literal.span)
                 yield Use("aggregate", result, literal.span, binds=variable not in shared)
                 inside = {v.name: v for v in reversed(list(gathered_variables(literal)))}
-                yield from _needs("aggregate", (inside[name] for name in shared))
+                for name in shared:
+                    yield from _needs("aggregates" if self._has_rival(literal, name) else "aggregate", (inside[name],))
             case Bind(variable, term):
                 yield from _needs("comparison", (term,))
             case _:

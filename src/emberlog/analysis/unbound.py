@@ -10,7 +10,7 @@ from emberlog.diagnostics import Diagnostic, Label
 from emberlog.source import Span
 from emberlog.syntax.nodes import Variable
 
-Where = OneOf["head", "negation", "comparison", "computed", "aggregate"]
+Where = OneOf["head", "negation", "comparison", "computed", "aggregate", "aggregates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def explain(name: str, uses: Iterable[Use]) -> Diagnostic:
     return Diagnostic(code, message, tuple(labels), help)
 
 
-_RANK: dict[Where, int] = {"negation": 0, "computed": 1, "comparison": 2, "aggregate": 3, "head": 4}
+_RANK: dict[Where, int] = {"aggregates": -1, "negation": 0, "computed": 1, "comparison": 2, "aggregate": 3, "head": 4}
 
 
 def _texts(where: Where, name: str) -> tuple[str, str, str, str]:
@@ -82,4 +82,11 @@ def _texts(where: Where, name: str) -> tuple[str, str, str, str]:
                 f"the variable `{name}` is bound only inside of an aggregate",
                 "not bound outside",
                 f"bind `{name}` by an atom outside; only min and max give the values that they were reached with",
+            )
+        case "aggregates":
+            return (
+                "E0406",
+                f"the variable `{name}` could take its value from several aggregates",
+                "one of them",
+                f"bind `{name}` by an atom outside, or use another name in all but one of them",
             )
