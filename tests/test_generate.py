@@ -75,6 +75,8 @@ def test_a_negative_size_is_refused(kind: str) -> None:
         (lambda: make("rmatt"), "unknown kind of data `rmatt`"),
         (lambda: make("grid", 2.5), "whole number"),
         (lambda: make("grid", float("inf")), "whole number"),
+        (lambda: make("grid", 1e300), "more than can be made"),
+        (lambda: make("grid", 1e8), "does not fit in memory"),
         (lambda: make("mlm", float("nan")), "must be at least 0"),
         (lambda: make("tree", 3, p=0.5), "has no probability"),
         (lambda: make("gnp", 10, p=1.5), r"must lie in \[0, 1\]"),

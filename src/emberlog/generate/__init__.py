@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 from emberlog.diagnostics import UsageError, did_you_mean
 from emberlog.generate.draw import Tables
@@ -23,6 +24,8 @@ __all__ = [
     "FORMATS", "KINDS", "Kind", "Tables", "accounts", "bom", "check_format", "dag", "gnp", "grid", "heap", "hmm",
     "make", "mlm", "network", "org", "rmat", "social", "tree", "write",
 ]  # fmt: skip
+
+LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +87,10 @@ def make(kind: str, size: float | None = None, *, p: float | None = None, seed: 
     if found is None:
         near = did_you_mean(kind, KINDS)
         raise UsageError(f"unknown kind of data `{kind}`", fix=near or f"one of: {', '.join(KINDS)}")
-    return found.make(found.size if size is None else size, p, seed)
+    wanted = found.size if size is None else size
+    if wanted > LARGEST and isfinite(wanted):
+        raise UsageError(f"a size of {wanted:g} is more than can be made", fix=f"at most {LARGEST:g}")
+    try:
+        return found.make(wanted, p, seed)
+    except MemoryError:
+        raise UsageError(f"`{kind}` of size {wanted:g} does not fit in memory", fix="ask for a smaller size") from None

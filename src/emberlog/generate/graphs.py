@@ -23,6 +23,8 @@ from emberlog.generate.draw import (
 WEIGHTS = 100
 """Weights are whole numbers in [0, WEIGHTS)."""
 
+LARGEST_TREE = 200_000_000  # nodes; a level more would take several times the memory
+
 
 def tree(height: int, *, leaf: float = 0.4, seed: int = 0) -> Tables:
     """A tree of exactly this height (edges on the longest way down), nodes numbered level by level from the root 0.
@@ -46,6 +48,7 @@ def tree(height: int, *, leaf: float = 0.4, seed: int = 0) -> Tables:
         parents = np.repeat(parents, rng.integers(2, 7, len(parents)))
         level = nodes + ids(len(parents))
         nodes += len(level)
+        need(nodes <= LARGEST_TREE, f"a tree of height {height} has more than {LARGEST_TREE:,} nodes")
         chunks.append((parents, level))
     x, y = np.divmod(distinct(lambda count: rng.integers(0, nodes**2, count), min(200, nodes), rng), nodes)
     return {
