@@ -51,12 +51,13 @@ class Cycle:
         return " -> ".join((*self.groups[:SHOWN], f"... ({length} in all)", self.groups[0]))
 
 
-def find_cycle(run: SqlEvaluator, stratum: Stratum) -> Cycle | None:
-    """The cycle along which a component grows, whose evaluation stopped on this engine."""
+def find_cycle(run: SqlEvaluator, stratum: Stratum, stopped: StratumStats) -> Cycle | None:
+    """The cycle along which a component grows, whose evaluation stopped on this engine: nothing grows, and there are no
+    tables, before the first round is done."""
     left = run.meter.seconds_left
     most = MOST_SECONDS_OF_JOBS if run.engine.lazy else MOST_SECONDS
     seconds = most if left is None else min(most, left)
-    if seconds <= 0 or not may_grow(stratum):
+    if seconds <= 0 or not stopped.rounds or not may_grow(stratum):
         return None
     stats, meter = StratumStats(stratum.names), run.meter
     run.meter = Meter(Limits(seconds=seconds), Silent(), stop=run.meter.stop)

@@ -140,7 +140,7 @@ class SqlEvaluator:
         except (RoundLimit, TooLarge) as error:
             from emberlog.sql.cycles import find_cycle, with_cycle
 
-            raise with_cycle(error, find_cycle(self, stratum)) from error.__cause__
+            raise with_cycle(error, find_cycle(self, stratum, stats)) from error.__cause__
         self.meter.rows += stats.facts or 0
 
     def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
@@ -177,7 +177,7 @@ class SqlEvaluator:
                 with suppress(LimitError, TooLarge), self.guarded(stats):
                     self._evaluate(stratum, stats)
                     return None  # it ends
-                cycle = find_cycle(self, stratum)
+                cycle = find_cycle(self, stratum, stats)
             finally:
                 self.meter = meter
         return cycle
