@@ -17,12 +17,12 @@ PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
 GROUND = frozenset({"source", "diagnostics", "types", "deep"})
 MEASURING = frozenset({"stats", "memory"})
-PLANNING = GROUND | {"syntax", "analysis", "rules", "plan"}
+PLANNING = GROUND | {"syntax", "analysis", "rules", "plan", "components", "choose", "thresholds"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
 RUNNING = (
     PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "store", "sql", "data", "kernels", "executors"}
 )
-PUBLIC = RUNNING | {"notices", "asked", "explain", "relation", "result", "engine"}
+PUBLIC = RUNNING | {"notices", "asked", "compiled", "explain", "relation", "result", "engine"}
 
 # What each part of the package may import. A part is a module or folder directly under `emberlog`.
 ALLOWED: dict[str, frozenset[str]] = {
@@ -45,14 +45,18 @@ ALLOWED: dict[str, frozenset[str]] = {
     "syntax": GROUND,
     "analysis": GROUND | {"patterns", "syntax"},
     "rules": GROUND | {"syntax", "analysis"},
+    "thresholds": frozenset(),
     "plan": GROUND | {"syntax", "analysis", "rules"},
+    "components": GROUND | {"syntax", "analysis", "rules", "plan", "thresholds"},
+    "choose": GROUND | {"syntax", "analysis", "rules", "plan", "components", "thresholds"},
     "asked": PLANNING,
-    "explain": PLANNING | MEASURING | {"asked", "kernels"},
+    "compiled": PLANNING | {"asked"},
+    "explain": PLANNING | MEASURING | {"asked", "compiled"},
     "data": GROUND | {"syntax", "stopping", "deadline"},
     "store": PLANNING | {"data"},
     "sql": PLANNING | STOPPING | MEASURING | {"patterns", "store"},
     "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline", "store"},
-    "executors": RUNNING,
+    "executors": RUNNING | {"compiled"},
     "relation": GROUND | {"data"},
     "result": RUNNING | {"relation"},
     "engine": PUBLIC,

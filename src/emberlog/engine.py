@@ -17,26 +17,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.check import check, check_aggregates
-from emberlog.analysis.columns import project, unread_columns
+from emberlog.analysis.columns import unread_columns
 from emberlog.analysis.names import mentioned
 from emberlog.analysis.parameters import check_parameters, lists_of
 from emberlog.analysis.program import CheckedProgram, Verdict
-from emberlog.analysis.pushdown import push_aggregates
 from emberlog.asked import (
     declared,
     directives,
     goals_as_rules,
     input_directives,
-    sized_relations,
-    wanted_relations,
     with_goal,
 )
+from emberlog.choose.strata import Setting
 from emberlog.clock import OTHER, Clock
+from emberlog.compiled import Compiled, compile_program
 from emberlog.data.paths import make_folder, path_of
 from emberlog.deadline import Deadline
 from emberlog.diagnostics import Diagnostic, Label, UsageError, did_you_mean, warning
 from emberlog.notices import Notices, chosen, tell_of_data, tell_of_program
-from emberlog.plan.compiler import plan_program
 from emberlog.source import Source as Text
 from emberlog.stats import Limits, Progress, Stats
 from emberlog.stopping import Stop
@@ -213,7 +211,7 @@ class Engine:
         plain Python, for samples of data.
         `warnings` is what becomes of them in this run, see `Engine`.
         `evaluator` forces "sql" or "kernel" for recursive strata; `options` choose among the ways of the kernels, see
-        `executors.base.Variants`.
+        `choose.wishes.Wishes`.
         """
         clock = Clock()
         with clock.step(OTHER):
@@ -336,27 +334,38 @@ class Engine:
         given, clock = dict(params or {}), options.clock
         with clock.step("look at sources"):
             sources = {**self._all_sources(program, facts_dir), **_list_sources(given)}
-            spelled, goals = goals_as_rules(program)
-            catalog = self._whole_catalog(spelled, sources, given, options)
-        with clock.step("check"), options.deadline.enforced("checking the program"):
-            checked = check(spelled, catalog, given, naive=naive)
-        about_program = (*checked.warnings, *self._shadowed(checked))
-        tell_of_program(about_program, tell)
-        with clock.step("plan"), options.deadline.enforced("planning"):
-            wanted = wanted_relations(program, checked) | {name for name, _ in goals}
-            checked = project(push_aggregates(checked, wanted), unread_columns(spelled))
-            plan = plan_program(checked, wanted)
+            catalog = self._whole_catalog(goals_as_rules(program)[0], sources, given, options)
+        about_program: list[Diagnostic] = []
+
+        def tell_warnings(checked: CheckedProgram) -> None:
+            about_program.extend((*checked.warnings, *self._shadowed(checked)))
+            tell_of_program(about_program, tell)
+
+        @contextmanager
+        def stage(name: str) -> Iterator[None]:
+            with clock.step(name), options.deadline.enforced("planning" if name == "plan" else "checking the program"):
+                yield
+
+        compiled = compile_program(
+            program,
+            catalog,
+            self._setting(options),
+            given,
+            naive=naive,
+            keep_rows=persist is not None,
+            checked_as=tell_warnings,
+            stage=stage,
+        )
         scratch = Path(tempfile.mkdtemp(prefix="emberlog-", dir=self._scratch_root()))
         try:
-            executor = self._executor(checked, plan, options, scratch)
+            executor = self._executor(compiled, options, scratch)
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
         live = LiveRun(executor, scratch, None if self._own_session else self._spark)
         self._runs.add(live)
         try:
-            sized = sized_relations(program) if persist is None else ()
-            outcome = executor.run(sources, frozenset(wanted), frozenset(sized))
+            outcome = executor.run(sources)
             about_data = [warning("W0800", message) for message in outcome.warnings]
             tell_of_data(about_data, tell)
         except BaseException:
@@ -365,7 +374,7 @@ class Engine:
             raise
         self._last.asked = _Asked(program, facts_dir, given, naive)
         told = [found.summary for found in (*about_program, *about_data)]
-        result = _result(checked, wanted, goals, Stats(clock, executor.memory), told, live)
+        result = _result(compiled, Stats(clock, executor.memory), told, live)
         if folder is not None:
             with options.deadline.held("writing the results"):
                 result.persist(folder, options.stop)
@@ -384,16 +393,16 @@ class Engine:
             for name, span in first.items()
         ]
 
-    def _executor(self, checked: CheckedProgram, plan: Any, options: Options, scratch: Path) -> Executor:
+    def _executor(self, compiled: Compiled, options: Options, scratch: Path) -> Executor:
         if self.executor == "local":
             with options.clock.step("load modules"):
                 from emberlog.executors.local import LocalExecutor
 
-            return LocalExecutor(checked, plan, options, scratch, self._spark)
+            return LocalExecutor(compiled, options, scratch, self._spark)
         with options.clock.step("load modules"):
             from emberlog.executors.spark import SparkExecutor
 
-        return SparkExecutor(self._session(options.clock), checked, plan, options, scratch)
+        return SparkExecutor(self._session(options.clock), compiled, options, scratch)
 
     def _options(
         self,
@@ -401,11 +410,12 @@ class Engine:
         placement: str,
         limits: Limits | Mapping[str, float] | None,
         progress: Progress | ProgressFunction | None,
-        variants: Mapping[str, Any],
+        wishes: Mapping[str, Any],
         clock: Clock,
     ) -> Options:
         with clock.step("load modules"):
-            from emberlog.executors.base import Options, Variants
+            from emberlog.choose.wishes import Wishes
+            from emberlog.executors.base import Options
             from emberlog.progress import progress_of
 
         _choose("evaluator", evaluator, EVALUATORS)
@@ -420,10 +430,16 @@ class Engine:
             workers=self._workers,
             memory=self._memory,
             evaluator=evaluator,  # type: ignore[arg-type]
-            variants=Variants.of(variants),
+            wishes=Wishes.of(wishes),
             clock=clock,
             kept=self._kept_of_sources(),
         )
+
+    def _setting(self, options: Options) -> Setting:
+        from emberlog.kernels.cache import INTERPRETS
+
+        executor: Literal["local", "spark"] = "local" if self.executor == "local" else "spark"
+        return Setting(executor, options.evaluator, options.wished, options.workers, interprets=INTERPRETS)
 
     def _kept_of_sources(self) -> Kept:
         if self._kept is None:
@@ -482,24 +498,51 @@ class Engine:
         tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
         return list(checked.verdicts)
 
-    def explain(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> Plan:
-        """How the program would be evaluated: text by `str()`, HTML in a notebook, a picture by `to_svg()`."""
-        return self.explain_program(parse(Text("<program>", text)), params, warnings=warnings)
+    def explain(
+        self,
+        text: str,
+        params: Params | None = None,
+        evaluator: str = "auto",
+        placement: str = "auto",
+        naive: bool = False,
+        *,
+        warnings: Notices | None = None,
+        **options: Any,
+    ) -> Plan:
+        """How the program would be evaluated with these options, which are those of `run`: text by `str()`, HTML in a
+        notebook, a picture by `to_svg()`."""
+        program = parse(Text("<program>", text))
+        return self.explain_program(program, params, evaluator, placement, naive, warnings=warnings, **options)
 
     def explain_program(
-        self, program: Program, params: Params | None = None, *, warnings: Notices | None = None
+        self,
+        program: Program,
+        params: Params | None = None,
+        evaluator: str = "auto",
+        placement: str = "auto",
+        naive: bool = False,
+        *,
+        warnings: Notices | None = None,
+        **options: Any,
     ) -> Plan:
-        from emberlog.data.sources import is_known_empty
+        from emberlog.data.sources import known_rows
         from emberlog.explain.report import Plan
 
-        spelled, goals = goals_as_rules(program)
-        checked = check(spelled, self._known(program, params), params or {}, require_sources=False)
-        tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
-        wanted = wanted_relations(program, checked) | {name for name, _ in goals}
-        checked = push_aggregates(checked, wanted)
-        rows = frozenset(wanted - sized_relations(program))
-        empty = {name for name, source in self._sources.items() if is_known_empty(source)} - checked.facts.keys()
-        return Plan(program, checked, plan_program(checked, wanted), self.executor, rows, frozenset(empty))
+        how = self._options(evaluator, placement, None, None, options, Clock())
+        tell = self._tell(warnings)
+        compiled = compile_program(
+            program,
+            self._known(program, params),
+            self._setting(how),
+            params,
+            naive=naive,
+            require_sources=False,
+            checked_as=lambda checked: tell_of_program((*checked.warnings, *self._shadowed(checked)), tell),
+        )
+        rows = {name: known_rows(source) for name, source in self._sources.items()}
+        facts = compiled.checked.facts
+        known = {name: count + len(facts.get(name, ())) for name, count in rows.items() if count is not None}
+        return Plan(compiled, known, placement)
 
     def _known(self, program: Program, params: Params | None) -> dict[str, tuple[Column, ...] | None]:
         return self._catalog(program, {**self._sources, **_list_sources(params or {})}, Clock(), Deadline())
@@ -570,24 +613,16 @@ def read_program(path: str | Path) -> Text:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _result(
-    checked: CheckedProgram,
-    wanted: Iterable[str],
-    goals: list[tuple[str, str]],
-    stats: Stats,
-    warnings: list[str],
-    live: Any,
-) -> Result:
+def _result(compiled: Compiled, stats: Stats, warnings: list[str], live: Any) -> Result:
     from emberlog.relation import Relation
     from emberlog.result import Result, RunHolder
 
+    signatures, goals = compiled.checked.signatures, compiled.goals
     names = {name for name, _ in goals}
     relations = {
-        name: Relation(name, checked.signatures[name].columns, RunHolder(live, name))
-        for name in sorted(wanted)
+        name: Relation(name, signatures[name].columns, RunHolder(live, name))
+        for name in sorted(compiled.wanted)
         if name not in names
     }
-    answers = [
-        Relation(predicate, checked.signatures[predicate].columns, RunHolder(live, name)) for name, predicate in goals
-    ]
+    answers = [Relation(predicate, signatures[predicate].columns, RunHolder(live, name)) for name, predicate in goals]
     return Result(relations, answers, stats, warnings, live)

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import emberlog
 from emberlog.executors.base import given_relations
-from emberlog.executors.direct import FEW, different_rows, direct_rows
+from emberlog.executors.direct import different_rows, direct_rows
 from emberlog.executors.kernel import as_bag
 from emberlog.plan.logical import Plan
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.stats import Limits, Meter, Silent
+from emberlog.thresholds import SMALL_ROWS
 from emberlog.types import FLOAT, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, Column
 from planned import planned
 
@@ -145,7 +146,7 @@ def test_what_statements_mean_otherwise_is_left_to_them(text: str) -> None:
 
 
 def test_many_rows_are_copied_but_not_selected() -> None:
-    many = table([(i, i) for i in range(FEW + 1)], pa.int64(), pa.int64())
+    many = table([(i, i) for i in range(SMALL_ROWS + 1)], pa.int64(), pa.int64())
     copied, _ = plan_of("p(Y, X) <- e(X, Y).")
     selected, _ = plan_of("p(X, Y) <- e(X, Y), X < 3.")
     found = directly(copied, {"e": many})

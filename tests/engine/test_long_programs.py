@@ -182,7 +182,7 @@ def test_copies_of_a_plain_rule_contribute_to_a_sum(local: Place) -> None:
 
 
 def test_a_loop_nest_that_is_too_deep_to_compile_is_not_compiled(local: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("emberlog.executors.local.SMALL_INPUT", -1)  # so that SQL is not done with it before
+    monkeypatch.setattr("emberlog.choose.strata.SMALL_ROWS", -1)  # so that SQL is not done with it before
     engine: emberlog.Engine = local.engine({"e": EDGES})
     (stats,) = engine.run(recursive_body(30), storage="loops").stats
     assert stats.evaluator == "sql" and "loops" in stats.because

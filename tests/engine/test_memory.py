@@ -16,13 +16,13 @@ import pytest
 
 import emberlog
 from emberlog import memory
+from emberlog.components.lower import lower
+from emberlog.components.program import KernelProgram
 from emberlog.diagnostics import sized
 from emberlog.kernels.choices import Choices
 from emberlog.kernels.cluster.exchange import Alone
 from emberlog.kernels.cluster.parts import Output
-from emberlog.kernels.lower import lower
 from emberlog.kernels.memory import Memory
-from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.worker import KernelWorker
 from emberlog.memory import Budget, bytes_of, free_memory
 from emberlog.plan.logical import Distinct, Join, Project, Scan

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import emberlog
+from emberlog.choose import placement
 from emberlog.executors import spark as spark_executor
-from emberlog.plan import placement
 from engine.places import Place
 
 TC = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y)."
@@ -118,7 +118,7 @@ def test_a_recursion_over_a_large_table_of_spark(spark: Any, monkeypatch: pytest
     """Its inputs, a view among them, are fetched where that takes less than a job."""
     monkeypatch.setattr(spark_executor, "SMALL_SOURCE", 20)
     if rooms == "none":
-        monkeypatch.setattr(placement, "COPIES", 10**9)
+        monkeypatch.setattr(placement, "FETCHED_COPIES", 10**9)
     with emberlog.Engine(spark) as engine:
         engine.register("arc", spark.createDataFrame(RING, "x long, y long"))
         result = engine.run("link(X,Y) <- arc(X,Y), X != 250. r(1). r(Y) <- r(X), link(X,Y).")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import emberlog
 from emberlog.explain.report import Plan
-from planned import planned
+from planned import compiled
 
 TC = "tc(X, Y) :- arc(X, Y). tc(X, Y) :- tc(X, Z), arc(Z, Y)."
 ATTEND = """
@@ -32,8 +33,8 @@ q(X, Y, Z) :- r(X, Y, Z), Y != "<!--", Z != "--> \\ %s {0}".
 """
 
 
-def explained(text: str, executor: str = "spark") -> Plan:
-    return Plan(*planned(text), executor)
+def explained(text: str, executor: str = "spark", **options: object) -> Plan:
+    return Plan(compiled(text, executor, **options))
 
 
 def section(plan: Plan, title: str) -> list[str]:
@@ -95,7 +96,10 @@ def test_where_strata_run_and_why() -> None:
     (spark,) = strata(explained(TC))
     wait = ", unless it takes less time to fetch them"
     assert spark["runs"] == f"in the driver if arc has at most 100,000 rows, else on Spark{wait}"
-    assert spark["exchanges"] == "on Spark 1 to start, 4 a round; in the driver none"
+    told = "on Spark its inputs go to every task once, which share out the pivots; none in rounds"
+    assert spark["exchanges"] == told
+    (sql,) = strata(explained(TC, evaluator="sql"))
+    assert sql["exchanges"] == "on Spark 1 to start, 4 a round; in the driver none"
     (local,) = strata(explained(TC, "local"))
     assert local["runs"] == "in this process"
     assert local["exchanges"].startswith("none")
@@ -132,10 +136,51 @@ def test_why_a_proved_minimum_is_evaluated_naively() -> None:
 
 
 def test_logical_and_physical_plans_are_told() -> None:
-    text = str(explained(TC))
+    text = str(explained(TC, evaluator="sql"))
     assert "Fixpoint tc(X, Y)\n     exit\n       Distinct\n" in text
     assert "Exchange by Z" in text
-    assert "Exchange" not in str(explained(TC, "local"))
+    assert "Exchange" not in str(explained(TC, "local", evaluator="sql"))
+
+
+def test_what_kernels_evaluate_is_told_as_loops() -> None:
+    assert section(explained(TC), "Physical")[1:] == [
+        "     one fixpoint for each value of the pivot tc(1), without an exchange",
+        "       for each new tc(_, Z)",
+        "         for each arc(Z, Y)",
+        "           put tc(X, Y)",
+    ]
+    assert section(explained(TC, decompose=False, storage="loops"), "Physical")[1:] == [
+        "     rounds over tables of facts",
+        "       for each new tc(X, Z)",
+        "         for each arc(Z, Y)",
+        "           put tc(X, Y)",
+    ]
+
+
+def test_what_is_registered_refines_the_choice() -> None:
+    with emberlog.Engine(executor="local") as engine:
+        engine.register("arc", [(1, 2), (2, 3)])
+        (few,) = strata(engine.explain(TC))
+        engine.register("arc", [(i, i + 1) for i in range(60_000)])
+        (many,) = strata(engine.explain(TC))
+    assert few["evaluator"].startswith("kernel: interpreted over columns (its inputs have 2 rows)")
+    assert many["evaluator"] == "kernel: one fixpoint for each value of the pivot tc(1), without an exchange"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"evaluator": "sql"}, "sql: the evaluator was forced"),
+        ({"storage": "rows"}, "kernel: row by row, tc |= arc~ . tc; sql while it is small"),
+        ({"evaluator": "kernel", "decompose": False, "storage": "hash"}, "kernel: rounds over tables of facts"),
+    ],
+)
+def test_options_are_those_of_a_run(options: dict[str, Any], told: str) -> None:
+    with emberlog.Engine(executor="local") as engine:
+        (stratum,) = strata(engine.explain(TC, **options))
+        assert stratum["evaluator"] == told
+        with pytest.raises(emberlog.UsageError, match="there is no option"):
+            engine.explain(TC, storag="rows")
 
 
 def test_a_goal_is_told_as_written() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emberlog.components.program import Check, Id, Kind, Table
 from emberlog.kernels.columns import joins
 from emberlog.kernels.columns.facts import BestFacts, Facts, Keys, Numbering, Places, SetFacts, SumFacts, facts
 from emberlog.kernels.columns.joins import Index, expanded, ranked
 from emberlog.kernels.columns.terms import Terms
-from emberlog.kernels.program import Check, Id, Kind, Table
 from emberlog.kernels.watch import Failed, Overworked
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Variable
 from emberlog.types import INT64_MAX, INT64_MIN

@@ -40,7 +40,7 @@ def test_nor_is_what_64_bits_with_a_sign_do_not_hold(values: list[int]) -> None:
 @pytest.mark.parametrize(("extra", "warned"), [([], 0), [[(0, 1)], 1]])
 def test_edges_count_once_either_way(extra: list[tuple[int, int]], warned: int) -> None:
     edges = [(i, j) for i in range(300) for j in range(i + 1, i + 200)] + extra
-    with emberlog.Engine(executor="local") as engine, mock.patch.object(local, "MANY", 1000):
+    with emberlog.Engine(executor="local") as engine, mock.patch.object(local, "SHARED_ROWS", 1000):
         engine.register("arc", pa.table({"x": [x for x, _ in edges], "y": [y for _, y in edges]}))
         result = engine.run("degree(X, count(Y)) <- arc(X, Y).")
         assert {row[1] for row in result["degree"].rows()} == {199}

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emberlog.components.program import Domain, Id, KernelProgram, Kind, Static
 from emberlog.kernels.dictionaries import Dictionary, Listed, Range, dictionary
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.program import Domain, Id, KernelProgram, Kind, Static
 from emberlog.kernels.watch import Unsuited
 from emberlog.types import BOOL, DATE, INT64_MAX, INT64_MIN, NUMBER, SYMBOL, TIMESTAMP, Type
 

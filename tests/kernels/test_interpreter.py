@@ -12,10 +12,12 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import emberlog
+from emberlog.choose import ways
 from emberlog.diagnostics import UsageError
 from emberlog.kernels import cache
 from emberlog.kernels import evaluate as module
 from emberlog.stats import StratumStats
+from emberlog.thresholds import SMALL_SECONDS
 from emberlog.types import INT64_MAX, INT64_MIN
 from kernels.components import COMPONENTS
 from kernels.variants import by_kernels, in_every_way
@@ -35,7 +37,7 @@ def interpreter(loops: None) -> Iterator[None]:
     """The interpreter may evaluate, and has time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "INTERPRETS", True)
-        patch.setattr(module, "SHORT", 60.0)
+        patch.setattr(module, "SMALL_SECONDS", 60.0)
         yield
 
 
@@ -248,23 +250,23 @@ def test_what_is_over_budget_begins_again_with_loops(monkeypatch: pytest.MonkeyP
 
 
 def test_what_takes_long_begins_again_with_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SHORT", 1e-9)
+    monkeypatch.setattr(module, "SMALL_SECONDS", 1e-9)
     result = run(TC, {"arc": CHAIN})
     assert "takes longer than loading a compiler" in result.stats[-1].how
     assert result["tc"].count() == 820
 
 
 def test_what_is_done_often_is_done_by_loops_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NOTHING", 0.0)
+    monkeypatch.setattr(module, "NO_SECONDS", 0.0)
     assert run(TC, {"arc": CHAIN}).stats[-1].how == "interpreted over columns"
     (key,) = module._SPENT
-    assert 0 < module._SPENT[key] < module.SHORT
-    module._SPENT[key] = module.SHORT
+    assert 0 < module._SPENT[key] < SMALL_SECONDS
+    module._SPENT[key] = SMALL_SECONDS
     assert "interpreted" not in run(TC, {"arc": CHAIN}).stats[-1].how
 
 
 def test_what_is_done_at_once_is_never_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NOTHING", 60.0)
+    monkeypatch.setattr(module, "NO_SECONDS", 60.0)
     run(TC, {"arc": CHAIN})
     assert list(module._SPENT.values()) == [0.0]
 
@@ -279,12 +281,12 @@ def test_who_chooses_a_way_of_the_loops_gets_them(how: dict[str, Any]) -> None:
 
 
 def test_many_rows_go_to_loops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SMALL_ROWS", 10)
+    monkeypatch.setattr(ways, "SMALL_ROWS", 10)
     assert "interpret" not in run(TC, {"arc": CHAIN}).stats[-1].how
 
 
 def test_the_interpreter_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SMALL_ROWS", 10)
+    monkeypatch.setattr(ways, "SMALL_ROWS", 10)
     monkeypatch.setattr(module, "SMALL_BINDINGS", 10)
     assert run(TC, {"arc": CHAIN}, storage="columns").stats[-1].how == HOW
 

@@ -215,7 +215,7 @@ def test_unsigned_weights(spark: Any, weight: int, evaluator: str) -> None:
 def test_many_groups_are_put_together_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from emberlog.executors import distributed
 
-    monkeypatch.setattr(distributed, "FEW", 10)
+    monkeypatch.setattr(distributed, "FEW_RETURNED", 10)
     program = TC + ".output d, n\nd(Y, count<X>) <- tc(X,Y).\nn(count<X>) <- tc(X,Y).\n"
     with emberlog.Engine(spark, workers=2) as engine:
         engine.register("arc", edges())

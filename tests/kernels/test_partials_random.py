@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import emberlog
 from emberlog.executors import distributed
+from emberlog.thresholds import FEW_RETURNED
 
 Rows = list[tuple[Any, ...]]
 
@@ -113,7 +114,7 @@ def cases(draw: st.DrawFn) -> Case:
         draw(tables(node, weight, recursion.forward)),
         draw(st.sampled_from([{}, {}, {"decompose": False}, {"decompose": False, "exchange": True}])),
         draw(st.booleans()),
-        draw(st.sampled_from([0, 2, distributed.FEW])),
+        draw(st.sampled_from([0, 2, FEW_RETURNED])),
     )
 
 
@@ -203,7 +204,7 @@ def alike(one: Rows, other: Rows) -> bool:
 
 
 def compare(spark: Any, case: Case) -> None:
-    with TemporaryDirectory() as folder, mock.patch.object(distributed, "FEW", case.few):
+    with TemporaryDirectory() as folder, mock.patch.object(distributed, "FEW_RETURNED", case.few):
         with emberlog.Engine(executor="local", workers=1) as engine:
             registered(engine, case, Path(folder))
             expected = answers(engine, case, evaluator="sql")

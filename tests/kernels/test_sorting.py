@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emberlog.components.program import Id, Kind, Static
 from emberlog.kernels import sorting
 from emberlog.kernels.cache import call
 from emberlog.kernels.encode import Lazy, is_unique
 from emberlog.kernels.indexes import build
-from emberlog.kernels.program import Id, Kind, Static
 from emberlog.kernels.runtime import (
     bound_above,
     bound_below,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from emberlog.kernels.lower import lower
-from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk, index_orders, nests
-from emberlog.kernels.pivots import pivots
-from emberlog.kernels.program import Check, Id, Ineligible, KernelProgram, Let
+from emberlog.components.lower import lower
+from emberlog.components.nests import Meet, Nest, Probe, Step, Walk, index_orders, nests
+from emberlog.components.pivots import pivots
+from emberlog.components.program import Check, Id, Ineligible, KernelProgram, Let
 from planned import planned
 
 ARC = ".decl arc(a: number, b: number)\n"

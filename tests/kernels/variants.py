@@ -10,11 +10,11 @@ from unittest import mock
 import pyarrow as pa
 
 import emberlog
+from emberlog.components.program import KernelProgram
 from emberlog.data.load import fact_table
 from emberlog.diagnostics import LimitError
 from emberlog.kernels import evaluate as module
 from emberlog.kernels.choices import Choices, Evaluated
-from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.types import Column, Type, Value
 from naive.values import Row

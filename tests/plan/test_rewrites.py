@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emberlog.analysis.check import check
+from emberlog.choose.strata import Setting, choose
+from emberlog.compiled import Compiled
 from emberlog.data.arrow import rows as rows_of
 from emberlog.data.load import fact_table, without_dummy
 from emberlog.data.sources import ArrowSource, Source
@@ -37,7 +39,8 @@ def evaluate(case: Case, rules: Sequence[Rule]) -> dict[str, list[tuple[Any, ...
         name: tuple(Column(f"c{i}", Type(cast(Any, kind))) for i, kind in enumerate(kinds))
         for name, kinds in case.columns.items()
     }
-    checked = check(parse(Text("case", case.program)), columns, cast("dict[str, Value]", case.params))
+    program = parse(Text("case", case.program))
+    checked = check(program, columns, cast("dict[str, Value]", case.params))
     plan = lower(checked)
     for rule in rules:
         plan = rule(plan)
@@ -46,9 +49,13 @@ def evaluate(case: Case, rules: Sequence[Rule]) -> dict[str, list[tuple[Any, ...
         for name, rows in case.facts.items()
     }
     with tempfile.TemporaryDirectory() as scratch:
-        executor = LocalExecutor(checked, plan, Options(Limits(rounds=500), Silent(), workers=1), Path(scratch))
+        options = Options(Limits(rounds=500), Silent(), workers=1)
+        setting = Setting("local", wishes=options.wished, workers=1, asked=frozenset(case.derived))
+        wanted = frozenset(case.derived)
+        compiled = Compiled(program, checked, plan, choose(plan, setting), wanted=wanted)
+        executor = LocalExecutor(compiled, options, Path(scratch))
         try:
-            executor.run(sources, frozenset(case.derived))
+            executor.run(sources)
             return {
                 name: rows_of(table if checked.signatures[name].columns else without_dummy(table))
                 for name in case.derived

@@ -47,15 +47,15 @@ class EmptySource:
     """No rows, and nothing that tells the columns: an empty list."""
 
 
-def is_known_empty(source: ArrowSource | EmptySource | object) -> bool:
-    """True if a source is known to have no rows without reading it."""
+def known_rows(source: object) -> int | None:
+    """The number of rows of a source, if it is known without reading it."""
     match source:
         case EmptySource():
-            return True
+            return 0
         case ArrowSource(data):
-            return getattr(data, "num_rows", None) == 0
+            return getattr(data, "num_rows", None)
         case _:
-            return False
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,21 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import ceil, floor
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.program import Bound, CheckedProgram, Signature
+from emberlog.choose.strata import Choice, keeping, with_setting
+from emberlog.choose.wishes import Wishes
 from emberlog.clock import Clock
+from emberlog.compiled import Compiled
 from emberlog.data.arrow import field_names, row_bytes
 from emberlog.data.sources import Source
 from emberlog.deadline import Deadline
-from emberlog.diagnostics import DataError, UsageError, did_you_mean
+from emberlog.diagnostics import DataError
 from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
 from emberlog.executors.session import is_on_this_machine
@@ -32,6 +35,7 @@ from emberlog.stats import Limits, Meter, Progress, StratumStats
 from emberlog.stopping import Stop
 from emberlog.store.kept import Kept
 from emberlog.syntax.nodes import Comparison, Constant, Variable
+from emberlog.thresholds import SORTED_ROWS
 from emberlog.types import Value
 
 if TYPE_CHECKING:
@@ -40,83 +44,6 @@ if TYPE_CHECKING:
     from emberlog.kernels.choices import Choices
 
 Placement = Literal["auto", "local", "spark"]
-
-SORTED_ROWS = 20_000_000  # more are written as they come: sorting them would take longer than all the rest
-
-
-CHOICES: dict[str, tuple[object, ...]] = {
-    "storage": ("auto", "hash", "rows", "loops", "columns"),
-    "join": ("auto", "broadcast", "shuffle"),
-    "decompose": (True, False),
-    "exchange": (True, False),
-    "ordered": (True, False),
-}
-
-
-@dataclass(frozen=True)
-class Variants:
-    """Choices among the ways of the kernels, for comparison; the defaults are what is fastest.
-
-    `decompose=False` ignores pivots. `exchange=True` makes workers own facts and swap what they find in each round.
-    `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts,
-    `"columns"` for the interpreter, however much it is.
-    `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
-    `partition` gives the argument (from 0) by which a recursive predicate is divided among workers, in place of what
-    the analysis finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would
-    choose by itself.
-    """
-
-    decompose: bool = True
-    exchange: bool = False
-    storage: Literal["auto", "hash", "rows", "loops", "columns"] = "auto"
-    ordered: bool = True
-    partition: Mapping[str, int] | None = None
-    join: Literal["auto", "broadcast", "shuffle"] = "auto"
-
-    @staticmethod
-    def of(options: Mapping[str, Any]) -> Variants:
-        known = {entry.name for entry in fields(Variants)}
-        for name, value in options.items():
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise UsageError(f"there is no option `{name}`", fix=hint or f"options are {', '.join(sorted(known))}")
-            allowed = CHOICES.get(name)
-            if allowed is not None and value not in allowed:
-                raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
-        made = Variants(**options)
-        if made.storage == "columns" and (made.exchange or made.partition is not None or not made.decompose):
-            raise UsageError(
-                'storage="columns" is one worker that interprets: exchange, partition and decompose say nothing to it',
-                fix='leave them out, or use storage="loops"',
-            )
-        return made
-
-    def check(self, program: CheckedProgram) -> None:
-        """Raises where `partition` is not of arguments by which recursive predicates can be divided."""
-        if self.partition is None:
-            return
-        if not isinstance(self.partition, Mapping):
-            raise UsageError(f"partition gives an argument for each predicate, not {self.partition!r}", fix='{"tc": 0}')
-        signatures = program.signatures
-        recursive = sorted(name for part in program.components if part.recursive for name in part.predicates)
-        for name, spot in self.partition.items():
-            if name not in signatures:
-                raise UsageError(f"partition: there is no `{name}`", fix=did_you_mean(name, signatures))
-            if name not in recursive:
-                there = ", ".join(f"`{other}`" for other in recursive)
-                raise UsageError(
-                    f"partition: `{name}` is not recursive, and workers share out recursive predicates only",
-                    fix=f"these are recursive: {there}" if there else "leave partition out: this program has none",
-                )
-            arity = len(signatures[name].columns)
-            if not isinstance(spot, int) or isinstance(spot, bool) or not 0 <= spot < arity:
-                raise UsageError(f"partition: `{name}` has {arity} arguments, counted from 0, and none is {spot!r}")
-            if spot in signatures[name].aggregates:
-                groups = ", ".join(map(str, signatures[name].groups))
-                raise UsageError(
-                    f"partition: argument {spot} of `{name}` is aggregated, so its facts cannot be divided by it",
-                    fix=f"divide by a group: {groups}" if groups else "leave it out: it has no groups",
-                )
 
 
 @dataclass(frozen=True)
@@ -131,7 +58,7 @@ class Options:
     memory: str | None = None
     evaluator: Literal["auto", "sql", "kernel"] = "auto"
     check_prem: bool = False
-    variants: Variants = Variants()
+    wishes: Wishes = field(default_factory=Wishes)
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
     kept: Kept = field(default_factory=lambda: Kept({}))
@@ -141,21 +68,17 @@ class Options:
         """When the run must be done."""
         return Deadline(self.limits.seconds, self.clock.started, self.stop)
 
+    @property
+    def wished(self) -> Wishes:
+        """The wishes. A user's limit is on plain rounds, in which every fact that waits is taken up."""
+        return replace(self.wishes, ordered=self.wishes.ordered and self.limits.rounds is None)
+
     def choices(self) -> Choices:
         """What the kernels are told."""
         from emberlog.kernels.choices import Choices
 
-        chosen = self.variants
-        return Choices(
-            workers=self.workers or os.cpu_count() or 1,
-            decompose=chosen.decompose,
-            # Dividing a predicate by an argument of the user's choice means to exchange facts, unless it is a pivot.
-            exchange=chosen.exchange or chosen.partition is not None,
-            storage=chosen.storage,
-            # A user's limit is on plain rounds, in which every fact that waits is taken up.
-            ordered=chosen.ordered and self.limits.rounds is None,
-            partition=chosen.partition,
-        )
+        wished = {entry.name: getattr(self.wished, entry.name) for entry in fields(Wishes)}
+        return Choices(**wished, workers=self.workers or os.cpu_count() or 1)
 
 
 @dataclass
@@ -187,31 +110,27 @@ class Outcome:
 class Executor(ABC):
     """Evaluates one plan. Used once; `close` lets go of everything it made."""
 
+    name: Literal["local", "spark"]
     sql: SqlEvaluator
 
-    def __init__(
-        self, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path, budget: Budget
-    ) -> None:
-        options.variants.check(program)
+    def __init__(self, compiled: Compiled, workers: int, options: Options, scratch: Path, budget: Budget) -> None:
+        options.wishes.check(compiled.checked)
         self.budget = budget
-        self.program = program
-        self.plan = plan
+        self.program = compiled.checked
+        self.plan = compiled.plan
+        self.wanted = compiled.wanted
         self.options = options
         self.scratch = scratch
         self.meter = Meter(options.limits, options.progress, clock=options.clock, stop=options.stop)
         self.outcome = Outcome()
-        self.wanted: frozenset[str] = frozenset()
-        self.pushing = Pushing(plan)
+        self.pushing = Pushing(compiled.wanted - compiled.sized)
+        self.choices = self.chosen(compiled.choices, workers)
 
-    def run(
-        self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str] = frozenset()
-    ) -> Outcome:
-        """Evaluates every stratum of the plan; `wanted` are the relations that somebody will read. Of the `sized` ones
-        among them, the number of rows is likely all: rows that are not kept are computed again if they are read."""
-        self.wanted = wanted
-        self.pushing.rows = wanted - sized
+    def run(self, sources: Mapping[str, Source]) -> Outcome:
+        """Evaluates every stratum of the plan. Of the relations that are wanted, rows that are not kept are computed
+        again if they are read."""
         with announce_end(self.options.progress):
-            for given in given_relations(self.program, self.plan, sources, wanted):
+            for given in given_relations(self.program, self.plan, sources, self.wanted):
                 with self.clock.step("load", given.signature.name), self.guarded(StratumStats((given.name,))):
                     self.load(given)
                     check_domains(self.home(given.name), given)
@@ -226,6 +145,16 @@ class Executor(ABC):
                     self._warn_of_no_entry(stratum, stats)
             self.meter.check(StratumStats(("the result",)), 0)
         return self.outcome
+
+    def chosen(self, choices: Mapping[tuple[str, ...], Choice], workers: int) -> dict[tuple[str, ...], Choice]:
+        """The choices where this executor evaluates, by so many workers."""
+        return {
+            stratum.names: with_setting(
+                choice, stratum, self.plan, replace(choice.setting, executor=self.name, workers=workers)
+            )
+            for stratum in self.plan.strata
+            for choice in [choices[stratum.names]]
+        }
 
     @property
     def clock(self) -> Clock:
@@ -327,9 +256,14 @@ class Executor(ABC):
             return
         self.meter.started, self.meter.rows = monotonic(), 0
         self.sql.meter = self.meter
+        self.keep(stratum)
         names = ", ".join(stratum.names)
         with announce_end(self.options.progress), self.clock.step("compute again", names):
             self.evaluate(stratum, StratumStats(stratum.names))
+
+    def keep(self, stratum: Stratum) -> None:
+        """Decides again what is kept of a component."""
+        self.choices[stratum.names] = keeping(self.choices[stratum.names], stratum, self.plan, self.pushing.rows)
 
     def _warn_of_no_entry(self, stratum: Stratum, stats: StratumStats) -> None:
         """Tells of a recursion that stays empty although its rules have something to work on."""

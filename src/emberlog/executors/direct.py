@@ -33,13 +33,12 @@ from emberlog.plan.logical import (
     walk,
 )
 from emberlog.syntax.nodes import Comparison, Constant, Term, Variable
+from emberlog.thresholds import JOINED_ROWS, SMALL_ROWS
 from emberlog.types import NUMBER, SYMBOL, Column, Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FEW = 50_000  # rows that are read
-MANY = 200_000  # rows of a join
 
 COMPARED = {"=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -53,7 +52,7 @@ def direct_rows(plan: Plan, count: Callable[[str], int], fetch: Callable[[str], 
 
     if not all(_is_simple(node) for node in walk(plan)):
         return None
-    if not copies(plan) and sum(count(scan.relation) for scan in scans(plan)) > FEW:
+    if not copies(plan) and sum(count(scan.relation) for scan in scans(plan)) > SMALL_ROWS:
         return None
     try:
         found = run_deep(_rows(plan, fetch))
@@ -71,7 +70,7 @@ def different_rows(table: pa.Table, described: Sequence[Column]) -> pa.Table | N
     """The rows of a table without duplicates; None where a statement should give them."""
     import pyarrow as pa
 
-    if not described or table.num_rows > FEW or not all(column.type == NUMBER for column in described):
+    if not described or table.num_rows > SMALL_ROWS or not all(column.type == NUMBER for column in described):
         return None
     rows = _Rows(table.num_rows, dict(zip(table.column_names, table.columns, strict=True)))
     found = _first_of_each(rows, table.column_names)
@@ -224,7 +223,7 @@ def _joined(left: _Rows, right: _Rows, shared: list[str]) -> _Rows:
 
     index = Index([_numbers(right.columns[name]) for name in shared], [None] * len(shared), right.count)
     low, high = index.ranges([_numbers(left.columns[name]) for name in shared], left.count)
-    if int((high - low).sum()) > MANY:
+    if int((high - low).sum()) > JOINED_ROWS:
         raise _Many
     first, places = expanded(low, high)
     found = left.only(first)

@@ -10,7 +10,6 @@ is only counted, aggregated or cut to a limit afterwards they do so themselves, 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -22,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from emberlog.choose.strata import Choice
+from emberlog.components.program import Copies, Domain, Id, KernelProgram, Kind
 from emberlog.data.arrow import arrow_type
 from emberlog.executors.base import Options
 from emberlog.executors.kernel import as_bag, copied_parts, end_of, limits_on_rounds, resolved
@@ -32,20 +33,16 @@ from emberlog.kernels.cluster.job import Finished, run_workers
 from emberlog.kernels.cluster.manifest import Manifest
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
-from emberlog.kernels.linear import is_linear
-from emberlog.kernels.pivots import Pivots, divided, pivots
-from emberlog.kernels.program import Copies, Domain, Id, KernelProgram, Kind
+from emberlog.kernels.dictionaries import constant_array, type_of_values
 from emberlog.memory import Budget
 from emberlog.plan.logical import Plan
-from emberlog.plan.partials import Decision, Partial, Split
+from emberlog.plan.partials import Decision, Partial
 from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.stats import Meter, StratumStats
+from emberlog.thresholds import FEW_RETURNED, MOST_NAMES
 from emberlog.types import INT64_MAX, NUMBER, Type
-
-MOST_NAMES = 20_000_000  # values of a dictionary that goes through the driver
-FEW = 100_000  # rows that the driver reads from the workers' files itself
 
 Described: TypeAlias = list[tuple[Kind, Type]]  # what workers hold in each column, and the type of the program
 
@@ -58,7 +55,7 @@ class Names:
     frame: Any  # id, value
 
     def code(self, value: object) -> int:
-        return int(pc.index(self.values, pa.scalar(value, self.values.type)).as_py())
+        return int(pc.index(self.values, constant_array([value], self.values.type)[0]).as_py())
 
 
 class DistributedKernels:
@@ -86,7 +83,7 @@ class DistributedKernels:
         self.manifests: dict[str, Manifest] = {}  # relations whose values stand in files as they are
 
     def evaluate(
-        self, stratum: Stratum, program: KernelProgram, stats: StratumStats, meter: Meter, decision: Decision
+        self, stratum: Stratum, choice: Choice, stats: StratumStats, meter: Meter, decision: Decision
     ) -> dict[str, pa.Table | None]:
         """Leaves the relations that are kept as tables of the engine. What was asked of the others comes back if its
         rows are few; where they are not it is a table too, and None comes back.
@@ -96,7 +93,8 @@ class DistributedKernels:
         """
         from emberlog.kernels.worker import KernelWorker
 
-        clock, stratum_names = meter.clock, ", ".join(stratum.names)
+        program, clock, stratum_names = choice.program, meter.clock, ", ".join(stratum.names)
+        assert program is not None
         with clock.step("start workers"):
             folder = self._folder()
         copies = self._copies(stratum, program)
@@ -109,11 +107,11 @@ class DistributedKernels:
             types = pq.read_schema(self.files[source][0]).types
             kinds: Kinds = tuple("float64" if type == pa.float64() else "int64" for type in types)
             inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
-        size = self.workers_for(program)
+        size = choice.shares
         growing, inventing = limits_on_rounds(stratum)
         worker = KernelWorker(
             coded,
-            replace(self.options.choices(), workers=1 if size > 1 else self._slots(), keep=decision.keep),
+            replace(self.options.choices(), workers=1 if size > 1 else choice.setting.workers or 1, keep=decision.keep),
             meter.limits,
             growing,
             inventing,
@@ -150,13 +148,6 @@ class DistributedKernels:
         if not decision.keep.issuperset(stratum.names):
             raise GivenUp("a sum has become infinite")  # and there are no rows to tell why
         refuse_infinity(self.sql, stratum, stats, is_done=True)
-
-    def split(self, program: KernelProgram) -> Split:
-        """By which columns the rows of each table are divided among workers."""
-        if self.workers_for(program) == 1:
-            return {table.name: () for table in program.tables}
-        found = self._pivots(program)
-        return {table.name: found.get(table.name) or None for table in program.tables}
 
     def _folder(self) -> Path:
         """A new folder for a run, in a session that can run workers."""
@@ -223,9 +214,8 @@ class DistributedKernels:
                 values = together.limit(MOST_NAMES + 1).toArrow().column(0).cast(kind).combine_chunks()
             if len(values) > MOST_NAMES:
                 raise Unavailable(f"more than {MOST_NAMES:,} different values of type {domain.type}")
-            constants = pa.array([str(c) if isinstance(c, str) else c for c in domain.constants])
-            if len(constants):
-                values = pc.unique(pa.concat_arrays([values, constants.cast(kind)]))
+            if domain.constants:
+                values = pc.unique(pa.concat_arrays([values, constant_array(domain.constants, kind)]))
             values = values.take(pc.sort_indices(values))
             table = pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": values})
             found[number] = Names(values, to_frame(self.session, table))
@@ -259,28 +249,6 @@ class DistributedKernels:
 
         return Input(Frame(plain.select(*(number(spot).alias(f"c{i}") for i, spot in enumerate(read)))), numbers)
 
-    def workers_for(self, program: KernelProgram) -> int:
-        """How many workers: several where they need not talk, or are to and can."""
-        if program.mode != "delta":
-            return 1
-        chosen, apart = self.options.variants, any(self._pivots(program).values())
-        exchange = chosen.exchange or (chosen.partition is not None and not apart)
-        return self._slots() if apart or (exchange and is_linear(program)) else 1
-
-    def _pivots(self, program: KernelProgram) -> Pivots:
-        chosen = self.options.variants
-        return divided(pivots(program), program, chosen.partition) if chosen.decompose else {}
-
-    def _slots(self) -> int:
-        if self.options.workers is not None:
-            return self.options.workers
-        told = self.session.conf.get("spark.default.parallelism", None)
-        if told:
-            return int(told)
-        master = str(self.session.conf.get("spark.master", "local[*]"))
-        inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
-        return int(inside) if inside.isdigit() else os.cpu_count() or 1
-
     # --- what comes out ------------------------------------------------------------------------------------------
 
     def _tell(self, stats: StratumStats, stratum: Stratum, told: Iterable[Mapping[str, Any]]) -> None:
@@ -300,7 +268,7 @@ class DistributedKernels:
 
     def _take(self, name: str, done: Finished, columns: Described, names: Mapping[int, Names]) -> pa.Table | None:
         """What workers wrote: its rows where they are few and lie in files, else a table as `_keep` makes them."""
-        if done.rows(name) <= FEW and done.manifest is not None:
+        if done.rows(name) <= FEW_RETURNED and done.manifest is not None:
             return _few(done.manifest.paths(name), columns, names)
         self._keep(name, done, columns, names)
         return None
@@ -327,7 +295,6 @@ class DistributedKernels:
 
 def _type_of_values(domain: Domain, columns: list[Any]) -> pa.DataType:
     """The type of a domain's dictionary; `columns` are frames of one column."""
-    from emberlog.kernels.dictionaries import type_of_values
     from emberlog.kernels.watch import Unsuited
     from emberlog.kernels.worker import GivenUp
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from emberlog.components.program import Copies, End, Id, KernelProgram
 from emberlog.data.arrow import arrow_type
-from emberlog.diagnostics import UsageError
 from emberlog.executors.direct import direct_rows
-from emberlog.kernels.program import Copies, End, Id, KernelProgram
 from emberlog.plan.logical import Distinct, Fold, Group, Plan, Project, Scan, Union, columns, keep
 from emberlog.plan.origins import Heavy
 from emberlog.plan.strata import RelationPlan, Stratum
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.kernels.choices import Choices, Evaluated
-
-# Loops have to be compiled, or at least loaded: an iteration that SQL does in this time and space it may do.
-SMALL_INPUT = 50_000  # rows
-SMALL_FACTS = 200_000
-SHORT = 0.3  # seconds
 
 
 @dataclass(frozen=True)
@@ -65,12 +59,6 @@ class KernelResult:
 
     def table(self) -> pa.Table:
         return self.reader().read_all()
-
-
-def refuse(stratum: Stratum, reason: str) -> UsageError:
-    """The error for a forced evaluator that cannot evaluate this."""
-    names = ", ".join(f"`{name}`" for name in stratum.names)
-    return UsageError(f"the kernels cannot evaluate {names}: {reason}", fix='use evaluator="auto" or "sql"')
 
 
 def evaluate_locally(

@@ -7,33 +7,31 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from emberlog.analysis.program import CheckedProgram
+from emberlog.choose.strata import Choice, refine, refusal
+from emberlog.choose.ways import Inputs
+from emberlog.compiled import Compiled
+from emberlog.components.program import INTERPRETED, KernelProgram
 from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted, sized
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
 from emberlog.executors.direct import copies, different_rows, direct_rows
 from emberlog.executors.kernel import (
-    SHORT,
-    SMALL_FACTS,
-    SMALL_INPUT,
     as_bag,
     evaluate_locally,
-    refuse,
 )
 from emberlog.executors.session import active_session
-from emberlog.kernels.lower import lower
-from emberlog.kernels.program import INTERPRETED, Ineligible, KernelProgram
 from emberlog.memory import Budget
 from emberlog.plan.logical import scans
 from emberlog.plan.origins import Pieces
 from emberlog.plan.partials import Partial
-from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum
+from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import COMPUTED_ONCE, SqlEvaluator
 from emberlog.sql.statement import Statement
 from emberlog.stats import Outgrown, RoundLimit, StratumStats
-from emberlog.store.relations import MANY, Store, reads_of
+from emberlog.store.relations import Store, reads_of
+from emberlog.thresholds import KEPT_SHARE, MOST_TO_LOOK_AT, SHARED_ROWS, SHORT_FACTS, SHORT_SECONDS, SMALL_ROWS
 from emberlog.types import Column
 
 if TYPE_CHECKING:
@@ -43,31 +41,28 @@ if TYPE_CHECKING:
     from emberlog.sql.cycles import Cycle
 
 
-KEPT = 0.25  # of the budget of a run: what is kept of sources for the next one
-MOST_TO_LOOK_AT = 2_000_000  # input rows of a recursion without end: from more its cycle would not be found in time
-
-
 class LocalExecutor(Executor):
     """`session` is a Spark session for those who want frames of the results; the active one serves as well. `budget` is
     that of a run that this is a part of."""
 
+    name = "local"
+
     def __init__(
         self,
-        program: CheckedProgram,
-        plan: ProgramPlan,
+        compiled: Compiled,
         options: Options,
         scratch: Path,
         session: Any = None,
         budget: Budget | None = None,
     ) -> None:
-        super().__init__(program, plan, options, scratch, budget or Budget.of(options.memory))
+        workers = options.choices().workers
+        super().__init__(compiled, workers, options, scratch, budget or Budget.of(options.memory))
         self.session = session
-        options.kept.most = int(KEPT * self.budget.total)
+        options.kept.most = int(KEPT_SHARE * self.budget.total)
         self.engine = DuckEngine(scratch, threads=options.workers, budget=self.budget)
-        self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
+        self.sql = SqlEvaluator(self.engine, self.plan.rules, self.meter)
         self.store = self.sql.relations = Store(self.engine, self.sql.table)
-        self._programs: dict[tuple[str, ...], KernelProgram | Ineligible] = {}  # of components, by their names
-        self.counted = counted_relations(plan)
+        self.counted = counted_relations(self.plan)
 
     def load(self, given: Given) -> None:
         self.load_table(given, self.read(given))
@@ -84,7 +79,7 @@ class LocalExecutor(Executor):
             self.store.put(given.name, few)
             self._warn_of_duplicates(given, table.num_rows - few.num_rows)
             return
-        if table.num_rows > SMALL_INPUT and given.name not in self.wanted and self._may_stay(given, table):
+        if table.num_rows > SMALL_ROWS and given.name not in self.wanted and self._may_stay(given, table):
             self.store.put(given.name, table)
             return
         self.engine.attach(f"{name}_bag", table)
@@ -103,7 +98,7 @@ class LocalExecutor(Executor):
         if not given.counts:
             return True
         # It pays to ask whether many rows are a set already, in place of making one.
-        if table.num_rows < MANY or self.options.evaluator == "sql":
+        if table.num_rows < SHARED_ROWS or self.options.evaluator == "sql":
             return False
         from emberlog.kernels.distinct import is_known_set
 
@@ -112,14 +107,12 @@ class LocalExecutor(Executor):
 
     def _directly(self, stratum: Stratum, stats: StratumStats) -> bool:
         """Computes a relation for kernels alone without a statement, where that can be: see `_copy` and `_set`."""
-        if stratum.evaluation != "once":
-            return False
         (relation,) = stratum.relations
-        if relation.exit is None or relation.name in self.wanted or not self.is_for_kernels(relation.name):
+        if relation.exit is None:
             return False
         sources = {scan.relation for scan in scans(relation.exit)}
         with self.sql.guarded(stats):
-            few = all(self.count(name) <= SMALL_INPUT for name in sources)
+            few = all(self.count(name) <= SMALL_ROWS for name in sources)
             table = self._set(relation, stats) if few else self._copy(relation, sources, stats)
         if table is None:
             return False
@@ -147,19 +140,6 @@ class LocalExecutor(Executor):
             self.sql.meter.rows += table.num_rows
         return table
 
-    def is_for_kernels(self, relation: str) -> bool:
-        """Do kernels read a relation, and nobody else?"""
-        readers = self.plan.readers.get(relation, ())
-        return self.options.evaluator != "sql" and all(
-            stratum.evaluation != "once" and isinstance(self.lowered(stratum), KernelProgram) for stratum in readers
-        )
-
-    def lowered(self, stratum: Stratum) -> KernelProgram | Ineligible:
-        """A component for the kernels, or why it is not for them; found out once."""
-        if stratum.names not in self._programs:
-            self._programs[stratum.names] = lower(stratum, self.plan)
-        return self._programs[stratum.names]
-
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         stats.why = stats.why or "the local executor"
@@ -167,44 +147,29 @@ class LocalExecutor(Executor):
         stats.placement = place_in_process(stats)
 
     def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
-        if self._directly(stratum, stats):
+        choice = self._refined(self.choices[stratum.names])
+        if choice.evaluator == "columns" and self._directly(stratum, stats):
             return
         with self.store.reading(stratum):
             check_obligations(self.sql, stratum, stats, self.plan.signatures)
-            program = self.kernel_program(stratum, stats)
-            if program is None:
-                self._by_sql(stratum, stats)
-            elif self.options.evaluator == "kernel" or not self._is_for_sql(program):
-                self._by_kernels(stratum, program, stats)
-            else:
-                self._by_sql_if_short(stratum, program, stats)
+            match choice.evaluator:
+                case "sql" | "columns":
+                    stats.because = choice.why if stratum.evaluation != "once" else ""
+                    self._by_sql(stratum, stats)
+                case "trial":
+                    self._by_sql_if_short(stratum, choice, stats)
+                case "interpreter" | "loops":
+                    self._by_kernels(stratum, choice, stats)
 
-    def kernel_program(self, stratum: Stratum, stats: StratumStats) -> KernelProgram | None:
-        """The component for the kernels, None where SQL evaluates it; `stats` says why."""
-        if stratum.evaluation == "once":
-            return None
-        if self.options.evaluator == "sql":
-            stats.because = "the evaluator was forced"
-            return None
-        found = self.lowered(stratum)
-        if isinstance(found, KernelProgram):
-            return found
-        if self.options.evaluator == "kernel":
-            raise refuse(stratum, found.reason)
-        stats.because = found.reason
-        return None
+    def _refined(self, choice: Choice) -> Choice:
+        if choice.program is None:
+            return choice
+        rows = {static.name: self.count(static.name) for static in choice.program.statics}
+        return refine(choice, Inputs(rows, room=self.budget.total))
 
-    def _is_for_sql(self, program: KernelProgram) -> bool:
-        """Is it small, and nothing for the interpreter, so that SQL may be done before loops are compiled?"""
-        from emberlog.kernels.choices import interprets
-
-        if interprets(program, self._choices()):
-            return False
-        return sum(self.count(static.name) for static in program.statics) <= SMALL_INPUT
-
-    def _by_sql_if_short(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
+    def _by_sql_if_short(self, stratum: Stratum, choice: Choice, stats: StratumStats) -> None:
         meter = self.sql.meter
-        self.sql.meter = meter.within(_less(meter.room, SMALL_FACTS), monotonic() + SHORT)
+        self.sql.meter = meter.within(_less(meter.room, SHORT_FACTS), monotonic() + SHORT_SECONDS)
         try:
             self._by_sql(stratum, stats)
             stats.because = "few rows"
@@ -212,29 +177,30 @@ class LocalExecutor(Executor):
         except Outgrown:
             self.sql.meter = meter
             stats.restart()
-            self._by_kernels(stratum, program, stats)
+            self._by_kernels(stratum, choice, stats)
         finally:
             self.sql.meter = meter
 
-    def _by_kernels(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> None:
+    def _by_kernels(self, stratum: Stratum, choice: Choice, stats: StratumStats) -> None:
         from emberlog.kernels.watch import Unsuited
 
-        failed = self._evaluated(stratum, program, stats)
+        failed = self._evaluated(stratum, choice, stats)
         if failed is None:
             return
         # What the kernels held is gone by now, and room for SQL.
         stats.because = str(failed) or "an operation had no value"
         if self.options.evaluator == "kernel" and isinstance(failed, Unsuited):
-            raise refuse(stratum, stats.because) from None
+            raise refusal(stratum.names, stats.because) from None
         stats.restart()
         self.engine.take_what_is_left()
         self._by_sql(stratum, stats)
 
-    def _evaluated(self, stratum: Stratum, program: KernelProgram, stats: StratumStats) -> Exception | None:
+    def _evaluated(self, stratum: Stratum, choice: Choice, stats: StratumStats) -> Exception | None:
         """Evaluates a component by kernels; what they gave up with, if they did."""
         from emberlog.kernels.watch import Failed, Unsuited
 
-        decision = self.pushing.decide(stratum, dict.fromkeys(stratum.names, ()), only_counts=True)
+        program, decision = choice.program, choice.kept
+        assert program is not None and decision is not None
         # Whether sums are infinite can be told from their rows only.
         choices = replace(self._choices(), keep=None if program.float_sums else decision.keep)
         try:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from emberlog.kernels.partials import ROWS, Asked
 from emberlog.plan.logical import Plan
-from emberlog.plan.partials import Decision, Partial, Split, decide, substituted
-from emberlog.plan.strata import ProgramPlan, Stratum
+from emberlog.plan.partials import Decision, Partial, substituted
+from emberlog.plan.strata import Stratum
 from emberlog.sql.statement import DUCKDB_PRELUDE
 
 
@@ -15,13 +15,9 @@ from emberlog.sql.statement import DUCKDB_PRELUDE
 class Pushing:
     """What a run does in parts. `rows` are the relations whose rows somebody will read."""
 
-    plan: ProgramPlan
-    rows: frozenset[str] = frozenset()
+    rows: frozenset[str]
     made: dict[Plan, Plan] = field(default_factory=dict)  # nodes that workers evaluated, and what stands for them
     unkept: dict[str, Stratum] = field(default_factory=dict)  # relations whose rows were not kept
-
-    def decide(self, stratum: Stratum, split: Split, *, only_counts: bool = False) -> Decision:
-        return decide(stratum, self.plan, self.rows, split, only_counts=only_counts)
 
     def done(self, stratum: Stratum, decision: Decision) -> None:
         """A component was evaluated, and its rows are gone but for those that the decision keeps."""

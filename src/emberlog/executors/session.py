@@ -173,3 +173,13 @@ def _let_go(session: Any, name: str) -> None:
         session.conf.unset(name)
     else:
         session.conf.set(name, before)
+
+
+def slots_of(session: Any) -> int:
+    """How many tasks a session runs at once, as far as its settings tell."""
+    told = session.conf.get("spark.default.parallelism", None)
+    if told:
+        return int(told)
+    master = str(session.conf.get("spark.master", "local[*]"))
+    inside = master.partition("[")[2].partition("]")[0].partition(",")[0]
+    return int(inside) if inside.isdigit() else os.cpu_count() or 1

@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
-from emberlog.analysis.program import CheckedProgram
+from emberlog.choose.placement import Placed, place
+from emberlog.choose.strata import Choice
+from emberlog.compiled import Compiled
 from emberlog.data.arrow import field_names
 from emberlog.data.load import dummy_table, fact_table
 from emberlog.data.sources import (
@@ -33,27 +35,27 @@ from emberlog.executors.base import Executor, Given, Options, Outcome, check_obl
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
 from emberlog.executors.frames import certain_frame, checked_frame, read_columns
 from emberlog.executors.kernel import as_bag, copied_parts, resolved
-from emberlog.executors.local import MOST_TO_LOOK_AT, LocalExecutor, duplicates
+from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.executors.schemas import frame_of_source
-from emberlog.executors.session import heap_of, is_on_this_machine, run_settings
-from emberlog.kernels.program import KernelProgram
+from emberlog.executors.session import heap_of, is_on_this_machine, run_settings, slots_of
 from emberlog.memory import Budget
-from emberlog.plan.logical import Distinct, Project, Scan, Select, Union, scans, walk
+from emberlog.plan.logical import scans
 from emberlog.plan.names import given_name, stateless
 from emberlog.plan.partials import Decision, Partial
-from emberlog.plan.placement import SMALL_RESULT, SMALL_SOURCE, Placed, place
+from emberlog.plan.sizes import bound
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.sessions import beside_interrupts, is_same
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.sql.statement import Statement
 from emberlog.stats import Outgrown, RoundLimit, StratumStats
+from emberlog.thresholds import MOST_TO_LOOK_AT, SMALL_RESULT, SMALL_SOURCE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from emberlog.components.program import Copies
     from emberlog.executors.distributed import DistributedKernels
-    from emberlog.kernels.program import Copies
     from emberlog.sql.cycles import Cycle
 
 Answer = TypeVar("Answer")
@@ -62,16 +64,17 @@ BATCH = 1 << 17  # rows that are read out at once
 
 
 class SparkExecutor(Executor):
-    def __init__(
-        self, session: Any, program: CheckedProgram, plan: ProgramPlan, options: Options, scratch: Path
-    ) -> None:
+    name = "spark"
+
+    def __init__(self, session: Any, compiled: Compiled, options: Options, scratch: Path) -> None:
         # What Spark keeps in its Java process is Spark's; the rest of this machine is shared by driver and tasks.
-        super().__init__(program, plan, options, scratch, Budget.of(options.memory, reserved=heap_of(session)))
+        budget = Budget.of(options.memory, reserved=heap_of(session))
+        super().__init__(compiled, options.workers or slots_of(session), options, scratch, budget)
         self.session = session
         self.engine = SparkEngine(session)
-        self.sql = SqlEvaluator(self.engine, plan.rules, self.meter)
+        self.sql = SqlEvaluator(self.engine, self.plan.rules, self.meter)
         # The driver's share has the same clock and limits, and room of its own while Spark can take over.
-        self.driver = LocalExecutor(program, plan, options, scratch, budget=self.budget)
+        self.driver = LocalExecutor(compiled, options, scratch, budget=self.budget)
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
         self.driver.pushing = self.pushing
@@ -79,23 +82,24 @@ class SparkExecutor(Executor):
         self.source_rows: dict[str, int] = {}  # of sources that are on Spark
         self.told: dict[str, StratumStats] = {}  # of relations that are only defined
         self.defined: set[str] = set()  # relations on Spark that are a plan only
-        self.readers = _readers(plan)
+        self.readers = _readers(self.plan)
         self.files: dict[str, tuple[Path, ...]] = {}  # Parquet files that hold a relation as it is
         self.copied: dict[str, Copies] = {}  # relations for kernels alone that are columns of such files
-        self.counted = counted_relations(plan)
+        self.counted = counted_relations(self.plan)
         self.kernels: DistributedKernels | None = None
         # A limit is kept while the run goes on: what is asked for is then computed at once, not when it is read.
         self.limited = options.limits.rows is not None or options.limits.seconds is not None
 
-    def run(
-        self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str] = frozenset()
-    ) -> Outcome:
-        self.driver.wanted = wanted
-        return self._beside_interrupts(lambda: self._run(sources, wanted, sized))
+    def run(self, sources: Mapping[str, Source]) -> Outcome:
+        return self._beside_interrupts(lambda: self._run(sources))
 
-    def _run(self, sources: Mapping[str, Source], wanted: frozenset[str], sized: frozenset[str]) -> Outcome:
-        with run_settings(self.session, self.options.variants.join):
-            return super().run(sources, wanted, sized)
+    def _run(self, sources: Mapping[str, Source]) -> Outcome:
+        with run_settings(self.session, self.options.wishes.join):
+            return super().run(sources)
+
+    def keep(self, stratum: Stratum) -> None:
+        super().keep(stratum)
+        self.driver.keep(stratum)
 
     # --- loading -------------------------------------------------------------------------------------------------
 
@@ -234,7 +238,7 @@ class SparkExecutor(Executor):
         if relation.exit is None or relation.name in self.wanted | self.counted:
             return False
         parts = resolved(copied_parts(as_bag(relation.exit, relation.state)), self.files, self.copied)
-        if parts is None or not self.driver.is_for_kernels(relation.name):
+        if parts is None or self.choices[stratum.names].evaluator != "columns":
             return False
         self.copied[relation.name] = parts
         return True
@@ -244,15 +248,16 @@ class SparkExecutor(Executor):
         from emberlog.kernels.cluster.probe import Unavailable
         from emberlog.kernels.worker import GivenUp
 
-        program = self.driver.kernel_program(stratum, stats)
-        if program is None:
+        choice = self.choices[stratum.names]
+        if not choice.by_kernels:
+            stats.because = choice.why if stratum.evaluation != "once" else ""
             return False
         kernels = self._distributed()
         try:
             with self.sql.guarded(stats):
                 for relation in needed & self.defined:
                     self.sql.define(relation)
-                self._push(stratum, program, stats, kernels)
+                self._push(stratum, choice, stats, kernels)
             return True
         except (Unavailable, GivenUp) as reason:
             if self.options.evaluator == "kernel" and isinstance(reason, Unavailable):
@@ -287,17 +292,18 @@ class SparkExecutor(Executor):
             self.driver.store.put(name, self.fetch(name))
         return self.driver.sql.find_growth(stratum)
 
-    def _push(self, stratum: Stratum, program: KernelProgram, stats: StratumStats, kernels: DistributedKernels) -> None:
+    def _push(self, stratum: Stratum, choice: Choice, stats: StratumStats, kernels: DistributedKernels) -> None:
         """Runs the kernels; what is only aggregated afterwards is aggregated by them, if that can be."""
         from emberlog.kernels.partials import NotInParts
 
-        decision = self.pushing.decide(stratum, kernels.split(program))
+        decision = choice.kept
+        assert decision is not None
         try:
-            found = kernels.evaluate(stratum, program, stats, self.meter, decision)
+            found = kernels.evaluate(stratum, choice, stats, self.meter, decision)
         except NotInParts as reason:
             told = dict.fromkeys(decision.told, f"rows kept: {reason.message}")
             decision, found = Decision(frozenset(stratum.names), (), told), {}
-            kernels.evaluate(stratum, program, stats, self.meter, decision)
+            kernels.evaluate(stratum, choice, stats, self.meter, decision)
         self.pushing.done(stratum, decision)
         for partial in decision.partials:
             self._put_together(partial, found[partial.relation])
@@ -335,17 +341,19 @@ class SparkExecutor(Executor):
         return True
 
     def _placed(self, stratum: Stratum, missing: Sequence[str]) -> Placed | None:
-        """Where to evaluate a recursion whose inputs are partly on Spark; None for what is no recursion for loops, or
-        has inputs of which the number of rows is not known."""
-        program = None if stratum.evaluation == "once" else self.driver.lowered(stratum)
-        if not isinstance(program, KernelProgram) or self.options.evaluator == "sql":
+        """Where to evaluate what loops evaluate, or what only they read, if its inputs are partly on Spark; None for
+        other strata, and where the number of rows of an input is not known."""
+        choice = self.choices[stratum.names]
+        if not choice.by_kernels and choice.evaluator != "columns":
             return None
         rows = {name: self._most_rows(name) for name in missing}
         if None in rows.values():
             return None
         size = sum((number or 0) * self._row(name) for name, number in rows.items())
         total = sum(number or 0 for number in rows.values())
-        return place(total, size, self._distributed().workers_for(program), self.budget.left())
+        readers = (reader for name in stratum.names for reader in self.plan.readers.get(name, ()))
+        tasks = max([choice.shares, *(self.choices[reader.names].shares for reader in readers)])
+        return place(total, size, tasks, self.budget.left())
 
     def _most_rows(self, relation: str) -> int | None:
         """The number of rows of a relation on Spark, or a bound on it, as far as that is known without a job."""
@@ -353,10 +361,10 @@ class SparkExecutor(Executor):
         if known is not None or relation not in self.defined:
             return known
         view = self.sql.view(relation)
-        if view is None or not all(isinstance(node, Scan | Select | Project | Union | Distinct) for node in walk(view)):
+        if view is None:
             return None
-        below = [self._most_rows(scan.relation) for scan in scans(view)]
-        return None if None in below else sum(rows or 0 for rows in below)
+        below = {scan.relation: self._most_rows(scan.relation) for scan in scans(view)}
+        return bound(view, {name: rows for name, rows in below.items() if rows is not None})
 
     def _why_not_here(self, relation: str) -> str:
         if relation in self.source_rows:

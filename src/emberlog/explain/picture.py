@@ -99,7 +99,7 @@ def _subtitle(report: StratumReport, executor: str) -> str:
         "accumulate": "rounds that hand on changes",
     }[report.stratum.evaluation]
     words = [f"{report.stratum.shape} recursion"] * bool(report.stratum.shape) + [how]
-    if executor == "spark":
+    if executor == "spark" and report.physical is not None:
         once, rounds = report.physical.exchanges_once, report.physical.exchanges_a_round
         moves = f"{once} + {rounds} a round" if report.physical.recursive else f"{once}"
         words.append(f"exchanges on Spark: {moves}")
@@ -108,7 +108,7 @@ def _subtitle(report: StratumReport, executor: str) -> str:
 
 def _frame_size(report: StratumReport, executor: str) -> Point:
     tree = stratum_tree(report, executor)
-    recursive = report.physical.recursive
+    recursive = report.stratum.evaluation != "once"
     texts = max(text_width(f"{report.number}. {report.title}", 13), text_width(_subtitle(report, executor), 11))
     width = max(texts, tree_width(tree) + (2 * LANE if recursive else 0)) + 2 * MARGIN
     return width, HEAD + tree_height(tree) + MARGIN + (LANE if recursive else 0)
@@ -259,7 +259,7 @@ def _draw_frame(canvas: Canvas, item: _Item, executor: str) -> None:
     for box, below in placed:
         for link, target in zip(box.node.links, below, strict=True):
             _draw_link(canvas, box, link, target)
-    if report.physical.recursive:
+    if report.stratum.evaluation != "once":
         _draw_back(canvas, item, [box for box, _ in placed])
     for box, _ in placed:
         _draw_box(canvas, box)

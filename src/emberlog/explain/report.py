@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from textwrap import wrap
+from types import MappingProxyType
 
-from emberlog.analysis.program import CheckedProgram
-from emberlog.asked import sized_relations
+from emberlog.choose.strata import Choice
+from emberlog.compiled import Compiled
+from emberlog.components.nests import nests
+from emberlog.components.show import show_nest
 from emberlog.explain.graph import and_or_tree, recursion
 from emberlog.explain.page import fragment, page
 from emberlog.explain.picture import draw
 from emberlog.explain.strata import StratumReport, notes, report_strata
 from emberlog.plan.physical import show_physical
 from emberlog.plan.show import show_stratum
-from emberlog.plan.strata import ProgramPlan
 from emberlog.syntax import nodes
 from emberlog.syntax.printer import show
 
 WIDTH = 118
+NO_ROWS: Mapping[str, int] = MappingProxyType({})
 
 
 class Plan:
     """A program, explained: `str()` is text, `to_html()` a page, `to_svg()` a picture."""
 
-    def __init__(
-        self,
-        program: nodes.Program,
-        checked: CheckedProgram,
-        plan: ProgramPlan,
-        executor: str,
-        rows: frozenset[str] = frozenset(),
-        empty: frozenset[str] = frozenset(),
-    ) -> None:
-        self.program = program
-        self.checked = checked
-        self.plan = plan
-        self.executor = executor
-        self.rows = rows  # the relations whose rows are asked for
-        self.empty = empty  # the predicates whose sources are known to have no rows
-        goals = (item for item in program.items if isinstance(item, nodes.Goal))
+    def __init__(self, compiled: Compiled, rows: Mapping[str, int] = NO_ROWS, placement: str = "auto") -> None:
+        self.compiled = compiled
+        self.program = compiled.program
+        self.checked = compiled.checked
+        self.plan = compiled.plan
+        self.rows = rows  # of sources, where that is known
+        self.placement = placement
+        goals = (item for item in self.program.items if isinstance(item, nodes.Goal))
         self.goals = {f"goal/{number}": show(goal) for number, goal in enumerate(goals)}
+
+    @property
+    def executor(self) -> str:
+        return next((choice.setting.executor for choice in self.compiled.choices.values()), "spark")
 
     @cached_property
     def strata(self) -> list[StratumReport]:
-        sized = frozenset(sized_relations(self.program))
-        return report_strata(self.checked, self.plan, self.executor, self.goals, self.rows, self.empty, sized)
+        return report_strata(self.compiled, self.goals, self.rows, self.placement)
 
     @cached_property
     def sections(self) -> list[tuple[str, list[str]]]:
@@ -97,6 +95,9 @@ class Plan:
     def _physical(self) -> Iterator[str]:
         for report in self.strata:
             yield from self._heading(report, report.title)
+            if report.physical is None:
+                yield from (f"     {line}" for line in _loops(report.choice))
+                continue
             for step in report.physical.steps:
                 indent = "     "
                 if step.title:
@@ -109,3 +110,12 @@ class Plan:
         if report.number > 1:
             yield ""
         yield f"{report.number}. {title}"
+
+
+def _loops(choice: Choice) -> Iterator[str]:
+    """What the kernels do, in words and as loops."""
+    way, program = choice.way, choice.program
+    assert way is not None and program is not None
+    yield str(way)
+    for nest in () if way.unfit else way.nests or nests(program, way.pivots):
+        yield from (f"  {line}" for line in show_nest(nest, program))

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from emberlog.analysis.program import CheckedProgram
-from emberlog.kernels.describe import describe, kept
+from emberlog.choose.strata import Choice, refine
+from emberlog.choose.ways import Inputs
+from emberlog.compiled import Compiled
+from emberlog.diagnostics import counted
 from emberlog.plan.entries import no_entry
 from emberlog.plan.logical import scans
 from emberlog.plan.names import given_part, stateless
-from emberlog.plan.placement import SMALL_RESULT, SMALL_SOURCE
 from emberlog.plan.rounds import PhysicalStratum, physical_stratum
+from emberlog.plan.sizes import most_rows
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.stats import MOST_ROUNDS, default_rounds
 from emberlog.syntax.printer import show
+from emberlog.thresholds import SMALL_RESULT, SMALL_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,8 @@ class StratumReport:
 
     number: int
     stratum: Stratum
-    physical: PhysicalStratum
+    choice: Choice
+    physical: PhysicalStratum | None  # of what statements evaluate
     reads: tuple[str, ...]
     evaluation: str
     evaluator: str
@@ -50,44 +55,47 @@ class StratumReport:
 
 
 def report_strata(
-    checked: CheckedProgram,
-    plan: ProgramPlan,
-    executor: str,
-    goals: Mapping[str, str],
-    rows: frozenset[str],
-    empty: frozenset[str] = frozenset(),
-    sized: frozenset[str] = frozenset(),
+    compiled: Compiled, goals: Mapping[str, str], rows: Mapping[str, int], placement: str
 ) -> list[StratumReport]:
     """Every stratum of the plan, in the order of evaluation; `goals` has the texts of goals by their predicates, `rows`
-    the relations whose rows are asked for, `sized` those whose number of rows is, `empty` the predicates whose sources
-    have no rows."""
-    asked = rows | sized
-    barren = no_entry(plan, empty)
+    the numbers of rows of the sources, as far as they are known."""
+    checked, plan = compiled.checked, compiled.plan
+    barren = no_entry(plan, {name for name, count in rows.items() if not count})
     origins: dict[str, frozenset[str]] = {}
+    known = most_rows(plan, rows)
     found = []
     for number, stratum in enumerate(plan.strata, 1):
         reads = stratum_reads(stratum)
         behind = frozenset[str]().union(*(origins.get(name, _origin(checked, name)) for name in reads))
         origins |= dict.fromkeys(stratum.names, behind) | {stateless(name): behind for name in stratum.names}
-        physical = physical_stratum(stratum, plan, distributed=executor == "spark")
-        evaluator = describe(stratum, plan, asked)
+        choice = _refined(compiled.choices[stratum.names], known)
+        executor = choice.setting.executor
+        physical = None if choice.by_kernels else physical_stratum(stratum, plan, distributed=executor == "spark")
         found.append(
             StratumReport(
                 number,
                 stratum,
+                choice,
                 physical,
                 reads,
                 _evaluation(stratum),
-                evaluator,
-                kept(stratum, plan, rows, executor),
-                _where(executor, sorted(behind), evaluator),
-                _exchanges(physical, executor),
+                str(choice),
+                "" if choice.kept is None else choice.kept.text,
+                _where(choice, sorted(behind), rows, placement),
+                _exchanges(choice, physical),
                 _limits(stratum),
                 barren.get(stratum.names, ""),
                 _title(stratum, goals),
             )
         )
     return found
+
+
+def _refined(choice: Choice, known: Mapping[str, int]) -> Choice:
+    """The choice, with the rows of its inputs where all of them are known."""
+    if choice.program is None or not all(static.name in known for static in choice.program.statics):
+        return choice
+    return refine(choice, Inputs({static.name: known[static.name] for static in choice.program.statics}))
 
 
 def _title(stratum: Stratum, goals: Mapping[str, str]) -> str:
@@ -142,23 +150,39 @@ def _end(stratum: Stratum) -> str:
     return "nothing changes" if stratum.until is None else f"{show(stratum.until)[1:-1]}, or nothing changes"
 
 
-def _where(executor: str, sources: Sequence[str], evaluator: str) -> str:
-    if executor == "local":
+def _where(choice: Choice, sources: Sequence[str], rows: Mapping[str, int], placement: str) -> str:
+    if choice.setting.executor == "local":
         return "in this process"
+    if placement != "auto":
+        return f"{'in the driver' if placement == 'local' else 'on Spark'}: placement was forced"
     if not sources:
         return "in the driver: it reads nothing but facts of the program"
+    if all(name in rows and rows[name] <= SMALL_SOURCE for name in sources):
+        told = " and ".join(counted(rows[name], "row") for name in sources)
+        return f"in the driver: {_and(sources)} {'has' if len(sources) == 1 else 'have'} {told}"
     verb = "has" if len(sources) == 1 else "have"
     each = "" if len(sources) == 1 else " each"
-    unless = ", unless it takes less time to fetch them" if evaluator.startswith("kernel") else ""
+    unless = ", unless it takes less time to fetch them" if choice.by_kernels else ""
     return f"in the driver if {_and(sources)} {verb} at most {SMALL_SOURCE:,} rows{each}, else on Spark{unless}"
 
 
-def _exchanges(physical: PhysicalStratum, executor: str) -> str:
-    if executor == "local":
+def _exchanges(choice: Choice, physical: PhysicalStratum | None) -> str:
+    if choice.setting.executor == "local":
         return "none: everything is in one process"
+    if physical is None:
+        return _exchanges_of_loops(choice)
     if physical.recursive:
         return f"on Spark {physical.exchanges_once} to start, {physical.exchanges_a_round} a round; in the driver none"
     return f"on Spark {physical.exchanges_once}; in the driver none"
+
+
+def _exchanges_of_loops(choice: Choice) -> str:
+    assert choice.way is not None
+    if choice.is_shared and choice.way.pivoted:
+        return "on Spark its inputs go to every task once, which share out the pivots; none in rounds"
+    if choice.is_shared:
+        return "on Spark its inputs go to every task once, and new facts to their owners each round"
+    return "on Spark its inputs go to one task once; none in rounds"
 
 
 def _limits(stratum: Stratum) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from emberlog.kernels import cache
+from emberlog.choose.wishes import Wishes
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.memory import release
-from emberlog.kernels.program import KernelProgram
 from emberlog.kernels.watch import Failed
 from emberlog.memory import Budget
 from emberlog.store.kept import Kept
@@ -20,25 +19,15 @@ from emberlog.store.kept import Kept
 Columns = list[np.ndarray[Any, Any]]
 
 PIECE = 1 << 19  # rows that are decoded at once
-ROOM = 1 << 28  # bytes: the interpreter does not look at what it uses, so it needs room for all it may do
 
 
 @dataclass(frozen=True)
-class Choices:
-    """How to evaluate, where there is a choice. `auto` is the planner's.
-
-    `decompose` off ignores pivots; `exchange` makes workers own facts and swap them each round; `storage` hash forces
-    hashed tables, `columns` the interpreter. `keep` are the tables whose rows are wanted; of others only the number is
-    known afterwards.
-    """
+class Choices(Wishes):
+    """What is wished, and with what a component is evaluated. `keep` are the tables whose rows are wanted; of others
+    only the number is known afterwards."""
 
     workers: int = 1
-    decompose: bool = True
-    exchange: bool = False
-    storage: Literal["auto", "hash", "rows", "loops", "columns"] = "auto"
-    ordered: bool = True
     keep: frozenset[str] | None = None
-    partition: Mapping[str, int] | None = None
     part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
     budget: Budget | None = None  # None: a share of what is free
     spill: str | None = None  # the folder for finished rows that are too many
@@ -81,12 +70,3 @@ class Evaluated:
                 yield pa.RecordBatch.from_arrays(self.encoder.decoded(name, rows, columns), names)
             for column in piece:
                 release(column)
-
-
-def interprets(program: KernelProgram, choices: Choices) -> bool:
-    """May the interpreter evaluate this, as long as it is small? Not where somebody chose a way of the loops."""
-    if choices.storage == "columns":
-        return True
-    free = choices.storage == "auto" and choices.decompose and not choices.exchange and choices.partition is None
-    roomy = choices.budget is None or choices.budget.total >= ROOM
-    return cache.INTERPRETS and free and roomy and program.mode == "delta"

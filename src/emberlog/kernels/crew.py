@@ -7,8 +7,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event, Lock
 from typing import TypeVar
 
-MANY = 1 << 18  # rows for which threads pay
-
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 

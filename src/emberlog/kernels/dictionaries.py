@@ -15,15 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from emberlog.components.program import Domain
 from emberlog.data.arrow import Values, arrow_type, chunks, place_of
-from emberlog.kernels.crew import MANY, mapped
-from emberlog.kernels.program import Domain
+from emberlog.kernels.crew import mapped
 from emberlog.kernels.watch import Unsuited
 from emberlog.store.kept import Kept
+from emberlog.thresholds import IDS_A_ROW, IDS_ANYWAY, ROWS_A_THREAD
 
 # Integers whose range is not much larger than their number are ids as they are.
-IDS_A_ROW = 4
-IDS_ANYWAY = 1 << 16
 MOST_DIGITS = 38  # of a decimal
 
 _NUMBERS = count()
@@ -98,7 +97,7 @@ class Listed(Dictionary):
         return self.values.take(as_arrow(ids))
 
     def code(self, value: Any) -> int:
-        return int(pc.index(self.values, _constants([value], self.values.type)[0]).as_py())
+        return int(pc.index(self.values, constant_array([value], self.values.type)[0]).as_py())
 
     def has(self, values: Values) -> bool:
         return values.type == self.values.type and not pc.index_in(values, value_set=self.values).null_count
@@ -193,7 +192,7 @@ def kept_dictionary(
         )
         others = [column for column in columns if not kept.has(column)]
         if domain.constants:
-            others.append(_constants(domain.constants, arrow_type(domain.type)))
+            others.append(constant_array(domain.constants, arrow_type(domain.type)))
         if all(map(found.has, others)):
             return found
     return dictionary(domain, columns, ends, workers)
@@ -212,7 +211,7 @@ def dictionary(domain: Domain, columns: Sequence[Values], ends: Ends | None = No
         constants = [int(value) for value in domain.constants]  # type: ignore[call-overload]
         return _of_integers(columns, constants, ends, workers)
     type = type_of_values(domain, [column.type for column in columns])
-    extra = _constants(domain.constants, type)
+    extra = constant_array(domain.constants, type)
     found = pc.unique(pa.concat_arrays([*(pc.unique(column.cast(type)) for column in columns), extra]))
     return Listed(found.take(pc.sort_indices(found)))
 
@@ -231,7 +230,7 @@ def type_of_values(domain: Domain, columns: Sequence[pa.DataType]) -> pa.DataTyp
     return pa.decimal128(digits, scale)
 
 
-def _constants(values: Sequence[object], type: pa.DataType) -> pa.Array:
+def constant_array(values: Sequence[object], type: pa.DataType) -> pa.Array:
     """Constants of rules, in which dates, times and decimals are texts, as values of a column."""
     is_text = pa.types.is_temporal(type) or pa.types.is_decimal(type)
     return pa.array(list(values), pa.string() if is_text else type).cast(type)
@@ -241,7 +240,7 @@ def _of_integers(columns: Sequence[Values], constants: list[int], ends: Ends, wo
     rows = sum(len(column) for column in columns) + len(constants)
     if not rows:
         return Range(0, 0)
-    both = mapped(ends, [column for column in columns if len(column)], workers if rows > MANY else 1)
+    both = mapped(ends, [column for column in columns if len(column)], workers if rows > ROWS_A_THREAD else 1)
     low = min([low for low, _ in both] + constants)
     high = max([high for _, high in both] + constants)
     if high - low < max(IDS_A_ROW * rows, IDS_ANYWAY):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from emberlog.components.program import Domain
 from emberlog.kernels.cache import call, jit
 from emberlog.kernels.dictionaries import Range, dictionary
-from emberlog.kernels.program import Domain
 from emberlog.kernels.sorting import by_key
 from emberlog.types import NUMBER
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from emberlog.clock import Stopwatch
+from emberlog.components.program import Id, KernelProgram, Kind
 from emberlog.data.arrow import Values, chunks, place_of
-from emberlog.kernels.crew import MANY, mapped
+from emberlog.kernels.crew import mapped
 from emberlog.kernels.dictionaries import (
     Ends,
     Range,
@@ -21,9 +22,9 @@ from emberlog.kernels.dictionaries import (
     kept_dictionary,
     numbers_of,
 )
-from emberlog.kernels.program import Id, KernelProgram, Kind
 from emberlog.kernels.watch import Unsuited
 from emberlog.store.kept import Kept
+from emberlog.thresholds import ROWS_A_THREAD
 from emberlog.types import INT64_MAX, INT64_MIN, Column
 
 Made = TypeVar("Made")
@@ -104,7 +105,8 @@ class Encoder:
         def encoded(spot: int) -> np.ndarray[Any, Any]:
             return self._once(columns[spot], kinds[spot], narrow=False)
 
-        return mapped(encoded, range(len(kinds)), self.workers if len(columns[0]) > MANY else 1) if columns else []
+        many = bool(columns) and len(columns[0]) > ROWS_A_THREAD
+        return mapped(encoded, range(len(kinds)), self.workers if many else 1) if columns else []
 
     def columns(self, relation: str, columns: Sequence[Values]) -> Lazy:
         """The columns of a relation, for whoever may not need all of them as numbers."""
@@ -209,7 +211,7 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
     def __getitem__(self, spot: int | slice) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
         if isinstance(spot, slice):
             spots = range(*spot.indices(len(self)))
-            return mapped(self.__getitem__, spots, self._encoder.workers if self.rows > MANY else 1)
+            return mapped(self.__getitem__, spots, self._encoder.workers if self.rows > ROWS_A_THREAD else 1)
         return self._encoder._once(self._columns[spot], self._kinds[spot], narrow=True)
 
     def made(self, what: Hashable, make: Callable[[], Made], size: Callable[[Made], int]) -> Made:
@@ -247,7 +249,7 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
 
 def _mark(slots: np.ndarray[Any, Any], there: np.ndarray[Any, Any]) -> None:
     """Sets the flag of each slot; of many by a loop, which is compiled once for all programs."""
-    if len(slots) < MANY:
+    if len(slots) < ROWS_A_THREAD:
         there[slots] = 1
         return
     from emberlog.kernels.cache import call

@@ -11,17 +11,13 @@ from time import thread_time
 
 import pyarrow as pa
 
-from emberlog.kernels.choices import Choices, Evaluated, interprets
+from emberlog.choose.ways import Inputs, interprets
+from emberlog.components.program import End, KernelProgram
+from emberlog.kernels import cache
+from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.columns.rounds import Budget, interpret
-from emberlog.kernels.program import End, KernelProgram
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
-
-SMALL_ROWS = 50_000  # of input
-SMALL_BINDINGS = 2_000_000
-MOST_BINDINGS = 100_000_000  # where the interpreter was asked for
-BINDING = 100  # bytes that one takes, about
-SHORT = 0.25  # seconds: about what it takes to load the compiler
-NOTHING = 0.02  # seconds: loops would take as long
+from emberlog.thresholds import BINDING_BYTES, MOST_BINDINGS, NO_SECONDS, SMALL_BINDINGS, SMALL_SECONDS
 
 # How long the interpreter has worked on each program so far. What was long enough, in one run or in many, is worth
 # compiled loops the next time.
@@ -45,25 +41,34 @@ def evaluate(
     """
     if choices.storage == "columns":
         try:
-            room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING
+            room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING_BYTES
             return interpret(program, statics, exits, watch, Budget(min(MOST_BINDINGS, max(room, SMALL_BINDINGS))))
         except Overworked as error:
             raise Unsuited(str(error)) from None
     why, key = "", hash((program.tables, program.rules))
-    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
-    if interprets(program, choices) and rows <= SMALL_ROWS and _SPENT.get(key, 0.0) < SHORT:
+    if cache.INTERPRETS and interprets(program, choices, _inputs(statics, exits, choices)) and _is_short(key):
         started = thread_time()  # of the processor: a busy machine makes no program larger
         try:
-            return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, started + SHORT))
+            return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, started + SMALL_SECONDS))
         except Overworked as error:
-            _SPENT[key] = SHORT
+            _SPENT[key] = SMALL_SECONDS
             again()
             why = f", after the interpreter stopped: {error}"
         finally:
             spent = thread_time() - started
-            _SPENT[key] = _SPENT.get(key, 0.0) + (spent if spent > NOTHING else 0.0)
+            _SPENT[key] = _SPENT.get(key, 0.0) + (spent if spent > NO_SECONDS else 0.0)
     from emberlog.kernels import native
 
     found = native.evaluate(program, statics, exits, watch, choices, starts, end)
     found.how += why
     return found
+
+
+def _inputs(statics: Mapping[str, pa.Table], exits: Mapping[str, pa.Table], choices: Choices) -> Inputs:
+    rows = {name: table.num_rows for name, table in (*statics.items(), *exits.items())}
+    return Inputs(rows, room=None if choices.budget is None else choices.budget.total)
+
+
+def _is_short(key: int) -> bool:
+    """True if the interpreter has not worked on this program for long so far."""
+    return _SPENT.get(key, 0.0) < SMALL_SECONDS

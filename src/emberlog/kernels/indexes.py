@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.components.program import Id, Static
 from emberlog.kernels.encode import Lazy
-from emberlog.kernels.program import Id, Static
 from emberlog.kernels.sorting import Owners, Pieces, by_key, pairs_by_key
 
 

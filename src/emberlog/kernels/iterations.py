@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.components.program import TOLERANCE, End, Id, KernelProgram
 from emberlog.kernels.cache import call
 from emberlog.kernels.prepare import Arrays, Prepared
-from emberlog.kernels.program import TOLERANCE, End, Id, KernelProgram
 from emberlog.kernels.runtime import compared
 from emberlog.kernels.state import State
 from emberlog.kernels.waiting import pending
@@ -44,7 +44,7 @@ class Iterated:
 
     def columns(self, name: str) -> list[np.ndarray[Any, Any]]:
         prepared = self.state.prepared
-        if prepared.program.mode == "accumulate" and not prepared.gathered:
+        if prepared.program.mode == "accumulate" and prepared.way.kind != "gather":
             return self.state.columns(name)
         t, layout = prepared.tables[name], prepared.layouts[name]
         slots = np.flatnonzero(

@@ -15,12 +15,12 @@ from emberlog.kernels.memory import release
 from emberlog.kernels.pivoted import ByPivots
 from emberlog.kernels.runtime import drain_masks, expand_masks
 from emberlog.kernels.state import State
+from emberlog.thresholds import MASK_PIVOTS
 from emberlog.types import INT64_MAX
 
 BLOCK = 64 * WORDS
 PAIRS = 1 << 20  # rows of a piece
 SAMPLED = 8  # with fewer blocks it matters little how they are evaluated
-FULL = 6  # pivots of a block that a slot must have in the mean for masks to pay
 SAMPLE, FULL_SAMPLE = 64, 1.5  # the same of some that are tried first
 SOON = 1 << 14  # derivations for which these are tried
 
@@ -93,7 +93,7 @@ class MaskedRun(ByPivots):
             self.rounds = max(self.rounds, state.figure("rounds"))
             self._free.append((state, room))
             self.unsure -= 1
-            if self.unsure >= 0 and sum(self.counts.values()) < FULL * self.slots:
+            if self.unsure >= 0 and sum(self.counts.values()) < MASK_PIVOTS * self.slots:
                 raise Sparse
 
     def _call(self, state: State, pivots: range, budget: int) -> None:
@@ -124,7 +124,7 @@ class MaskedRun(ByPivots):
                 numbers, slots = np.empty(PAIRS, np.uint32), np.empty(PAIRS, np.uint32)
                 row, count = call(expand_masks, block.slots, block.masks, row, block.first, numbers, slots)
                 found = dict(zip(layout.keys, state.keys_of(name, slots[:count]), strict=True))
-                for spot, position in enumerate(self.prepared.pivots[name]):
+                for spot, position in enumerate(self.prepared.way.pivots[name]):
                     found[position] = self.pivots[spot][numbers[:count]]
                 yield [found[i] for i in range(len(layout.table.kinds))]
             release(block.slots)

@@ -10,29 +10,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from emberlog.choose.ways import Inputs, Way, choose_way
+from emberlog.components.compose import Composed
+from emberlog.components.linear import is_linear
+from emberlog.components.nests import Nest, Probe
+from emberlog.components.pivots import Pivots
+from emberlog.components.program import End, KernelProgram
+from emberlog.kernels.cache import call
 from emberlog.kernels.choices import Choices, Columns, Evaluated
 from emberlog.kernels.cluster.exchange import Exchange
-from emberlog.kernels.compose import Composed, compose
 from emberlog.kernels.encode import Encoder, Lazy, by_name, check_contributors
 from emberlog.kernels.halting import Halt
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
-from emberlog.kernels.linear import is_linear
 from emberlog.kernels.masked import MaskedRun, Sparse
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.owned import run_owned
 from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
-from emberlog.kernels.pivots import Pivots, divided, pivots
 from emberlog.kernels.prepare import Indexes, Prepared, prepare
-from emberlog.kernels.program import End, KernelProgram
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
+from emberlog.kernels.runtime import within
 from emberlog.kernels.state import State
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.memory import Budget
 
-FEW_ROWS = 2000  # from fewer rows little can follow, and their loops are compiled sooner
-MATRIX_BITS = 1 << 33  # 1 GB
-VALUE_BITS = 64
 HALF = 2**31 - 1
 
 
@@ -62,96 +63,86 @@ def evaluate(
     if program.mode == "accumulate" and not keeps:
         # A group of the start that nothing contributes to is gone after a round: only states know that.
         program = replaced(program, mode="replace")
-    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
-    found = pivots(program) if choices.decompose and program.mode == "delta" else {}
-    chosen = divided(found, program, choices.partition)
-    apart = (peers is not None and peers.size > 1) or (choices.exchange and choices.workers > 1 and is_linear(program))
-    composed = compose(program) if choices.storage in ("auto", "rows") and not apart else None
-    if composed is not None and (choices.storage == "rows" or _rows_pay(composed, encoder, any(chosen.values()), rows)):
+    counts = {name: table.num_rows for name, table in (*statics.items(), *exits.items())}
+    inputs = Inputs(counts, encoder.sizes, memory.budget)
+    way = choose_way(program, choices, choices.workers, inputs, 1 if peers is None else peers.size)
+    if way.unfit:
+        raise Unsuited(way.unfit)
+    if way.composed is not None:
         try:
-            return _by_rows(composed, encoder, arrays, first, choices, watch, memory)
+            return _by_rows(way.composed, encoder, arrays, first, choices, watch, memory)
         except OverBudget as error:
             raise Unsuited(f"{error} (memory=)") from None
     fits = all(_fit_in_half(column) for name in first for column in first[name])
 
-    def loops(narrow: bool) -> Evaluated:
-        given = (program, chosen, encoder, arrays, first, begin, rows, choices, watch, memory, end, peers)
+    def loops(way: Way) -> Evaluated:
+        given = (program, encoder, arrays, first, begin, choices, watch, memory, end, peers)
         halt = Halt(watch.halted)
         with watch.halting(halt.set):
-            return evaluate_loops(*given, narrow, halt)
+            return evaluate_loops(way, *given, halt)
 
+    narrow = way.narrowed() if fits else way
     try:
-        return loops(narrow=fits)
+        return loops(narrow)
     except Failed:
-        if not fits:
+        if narrow is way:
             raise
     # A number left 32 bits, perhaps: with 64 it is certain.
-    return loops(narrow=False)
+    return loops(way)
 
 
 def evaluate_loops(
+    way: Way,
     program: KernelProgram,
-    chosen: Pivots,
     encoder: Encoder,
     statics: Mapping[str, Lazy],
     exits: Mapping[str, Columns],
     starts: Mapping[str, Columns],
-    rows: int,
     choices: Choices,
     watch: Watch,
     memory: Memory,
     end: End | None,
     peers: Exchange | None,
-    narrow: bool,
     halt: Halt,
 ) -> Evaluated:
-    """By loops over facts, which `halt` ends; `narrow` tries integers in 32 bits."""
-    apart = peers is not None and peers.size > 1
+    """By loops over facts, which `halt` ends."""
     indexes: Indexes = {}
 
-    def made(masks: bool) -> Prepared:
-        return prepare(
-            program,
-            chosen,
-            encoder,
-            statics,
-            rows,
-            force_hash=choices.storage == "hash",
-            # Workers that swap facts find what they have for others in lists.
-            ordered=choices.ordered and not apart and not (choices.exchange and choices.workers > 1),
-            workers=choices.workers,
-            narrow_values=narrow,
-            partition=choices.partition,
-            masks=masks,
-            indexes=indexes,
-            there=constant_groups(program, encoder.sizes, exits) if choices.storage == "auto" and not apart else None,
-            room=None if apart or choices.exchange else memory.budget,
-            halt=halt,
-        )
+    def made(way: Way) -> Prepared:
+        return prepare(program, way, encoder, statics, choices.workers, indexes, memory.budget, halt)
 
-    prepared = made(masks=True)
-    if prepared.masked and prepared.bytes + State.needs(prepared) > memory.budget:
-        prepared = made(masks=False)
+    if way.kind == "gather" and not _lead_to_groups(way.back, statics, constant_groups(program, encoder.sizes, exits)):
+        way = way.handing_on()
+    prepared = made(way)
+    if way.kind == "masks" and prepared.bytes + State.needs(prepared) > memory.budget:
+        prepared = made(way.one_by_one())
     if prepared.ranges is not None:
         return _by_owners(prepared, encoder, exits, choices.workers, watch, memory)
     fitting = _with_room(prepared, choices, memory)
     if program.mode != "delta":
         return _iterated(prepared, encoder, exits, starts, end, watch)
-    if any(chosen.values()):
+    if way.pivoted:
         grouped = grouped_exits(prepared, exits, choices.part)
         try:
             return _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
         except Sparse:
-            prepared = made(masks=False)
+            prepared = made(way.one_by_one())
             return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
     return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
+
+
+def _lead_to_groups(back: tuple[Nest, ...], statics: Mapping[str, Lazy], there: np.ndarray[Any, Any]) -> bool:
+    """True if every contribution goes to a group that already exists, so no group appears during the sweep."""
+    ends = [nest.steps[-1] for nest in back]
+    columns = [statics[probe.relation][probe.bound[0]] for probe in ends if isinstance(probe, Probe)]
+    return bool(there.all()) or all(call(within, column, there) for column in columns)
 
 
 def _with_room(prepared: Prepared, choices: Choices, memory: Memory) -> Choices:
     """The choices with as many workers as there is room for their tables; raises where there is for none."""
     each = State.needs(prepared)
     memory.check(prepared.bytes + each, "tables and indexes")
-    if not choices.exchange and not any(prepared.pivots.values()):
+    if not choices.swaps and not prepared.way.pivoted:
         return choices
     room = (memory.budget - prepared.bytes) // max(each, 1)
     memory.dismissed = max(choices.workers - room, 0)
@@ -166,15 +157,6 @@ def _fit_in_half(column: np.ndarray[Any, Any]) -> bool:
 
 
 # --- the ways --------------------------------------------------------------------------------------------------------
-
-
-def _rows_pay(composed: Composed, encoder: Encoder, pivoted: bool, rows: int) -> bool:
-    """Rows of sets beat loops over facts where there is no pivot, and more than a few facts; values need a matrix
-    that fits."""
-    values = any(relation.kind != "set" for relation in composed.program.recursive)
-    sizes = encoder.sizes
-    bits = max(sizes[int(r.first)] * sizes[int(r.second)] for r in composed.program.recursive)
-    return not pivoted and rows >= FEW_ROWS and (not values or bits * VALUE_BITS <= MATRIX_BITS)
 
 
 def _by_rows(
@@ -225,9 +207,10 @@ def _by_pivots(
     prepared: Prepared, encoder: Encoder, grouped: Grouped, choices: Choices, watch: Watch, memory: Memory
 ) -> Evaluated:
     keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
-    many = "512 pivots at a time" if prepared.masked else "pivot by pivot"
-    how = f"{many} ({_pivots(prepared.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
-    kind = MaskedRun if prepared.masked else PivotRun
+    masked = prepared.way.kind == "masks"
+    many = "512 pivots at a time" if masked else "pivot by pivot"
+    how = f"{many} ({_pivots(prepared.way.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
+    kind = MaskedRun if masked else PivotRun
     try:
         result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
     except (Sparse, Failed):
@@ -264,16 +247,15 @@ def _by_rounds(
     peers: Exchange | None,
 ) -> Evaluated:
     """Rounds by one worker, or by several that swap facts where the rules look up no facts of each other."""
-    linear = is_linear(prepared.program)
     if peers is not None and peers.size > 1:
-        if not linear:
+        if not is_linear(prepared.program):
             raise Unsuited("a rule looks up recursive facts, which another worker may have")
         done = Rounds(prepared, peers.rank, peers.size)
         done.states.append(State(prepared))
         run_worker(done.states[0], exits, peers, watch.rounds)
         done.derivations, done.bytes_exchanged = done.states[0].derivations, peers.bytes_sent
         how = f"rounds with an exchange, {_storages(prepared)}, {peers.size} workers"
-    elif choices.exchange and choices.workers > 1 and linear:
+    elif prepared.way.swaps:
         done = run_together(prepared, exits, choices.workers, watch)
         how = f"rounds with an exchange, {_storages(prepared)}, {_workers(choices.workers)}{memory.told}"
     else:
@@ -298,7 +280,7 @@ def _iterated(
     end: End | None,
     watch: Watch,
 ) -> Evaluated:
-    if prepared.gathered:
+    if prepared.way.kind == "gather":
         way, how = gather, "sums gather what others give them (MRA)"
     elif prepared.program.mode == "accumulate":
         way, how = accumulate, "changes of sums are handed on (MRA)"

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.components.layout import worst
 from emberlog.deadline import shielded
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.buckets import IDLE, LAST, RING
 from emberlog.kernels.code.owned import BOTH, PUT, TAKE
-from emberlog.kernels.layout import worst
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.rounds import EVER, ROUNDS, WORK

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.cache import call
 from emberlog.kernels.crew import share
-from emberlog.kernels.layout import TableLayout
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.runtime import mark
@@ -60,7 +60,7 @@ class Pivoted:
         layout = self.prepared.layouts[name]
         for piece in self.pieces[name]:
             found = dict(piece.columns)
-            for spot, position in enumerate(self.prepared.pivots[name]):
+            for spot, position in enumerate(self.prepared.way.pivots[name]):
                 found[position] = np.repeat(self.pivots[spot][piece.pivots], piece.rows)
             yield [found[i] for i in range(len(layout.table.kinds))]
 
@@ -209,7 +209,7 @@ def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[i
     Of `part`, (rank, size), only the pivots of this rank count: every so many in their order, so that neighbours, which
     are often alike, are shared out.
     """
-    pivots = {name: [exits[name][p] for p in prepared.pivots[name]] for name in prepared.tables}
+    pivots = {name: [exits[name][p] for p in prepared.way.pivots[name]] for name in prepared.tables}
     numbers, values = _numbered(list(pivots.values()))
     if part[1] > 1:
         rank, size = part

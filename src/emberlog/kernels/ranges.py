@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.kernels.code.terms import Key
+from emberlog.components.layout import TableLayout
+from emberlog.components.nests import Key
+from emberlog.components.program import Id, KernelProgram, Kind
 from emberlog.kernels.encode import Lazy
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.program import Id, KernelProgram, Kind
 from emberlog.kernels.sorting import ALIGN, Owners
+from emberlog.thresholds import ROWS_AN_OWNER
 
-ROWS_AN_OWNER = 1 << 17  # fewer are gone through sooner than threads meet
 ROWS_A_SLOT = 1.0  # so much as so many rows does a slot cost its owner
 SAMPLE = 1 << 16
 MOST_PLACES = (1 << 32) - 1  # a key and an owner are one number of 32 bits while rows are sorted

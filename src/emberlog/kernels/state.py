@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.components.layout import TableLayout, worst
+from emberlog.components.program import TOLERANCE, Id
 from emberlog.deadline import shielded
 from emberlog.kernels.cache import call
 from emberlog.kernels.code import loops
 from emberlog.kernels.code.buckets import RING
 from emberlog.kernels.code.masks import WORDS
-from emberlog.kernels.layout import TableLayout, worst
 from emberlog.kernels.prepare import Arrays, Prepared
-from emberlog.kernels.program import TOLERANCE, Id
 from emberlog.kernels.runtime import grown, grown_rows, insert_rows, rehashed
 from emberlog.kernels.waiting import put_best, put_set, put_sum
 from emberlog.kernels.watch import Failed
@@ -66,7 +66,7 @@ class State:
                 for domain in layout.domains:
                     assert domain is not None
                     slots *= prepared.sizes[domain]
-            total += slots * (5 + 3 * 8 * WORDS * prepared.masked + 28 * (layout.table.fold != "set"))
+            total += slots * (5 + 3 * 8 * WORDS * (prepared.way.kind == "masks") + 28 * (layout.table.fold != "set"))
         return total
 
     def _allocate(self, t: str, layout: TableLayout) -> None:
@@ -77,7 +77,7 @@ class State:
             slots *= self.prepared.sizes[domain]
         slots = slots if dense else FIRST_SLOTS
         arrays = self.arrays
-        if self.prepared.gathered:
+        if self.prepared.way.kind == "gather":
             arrays[f"{t}_seen"] = np.zeros(slots, np.uint8)
             gives = (f"g{number}" for number in range(len(self.prepared.program.rules)))
             arrays.update((f"{t}_{name}", np.zeros(slots)) for name in ("val", "base", *gives))
@@ -87,7 +87,7 @@ class State:
         else:
             arrays[f"{t}_k"] = np.empty((slots, max(len(layout.keys), 1)), np.int64)[:, : len(layout.keys)].copy()
             arrays[f"{t}_h"] = np.zeros(2 * slots, np.int32)
-        if self.prepared.masked:
+        if self.prepared.way.kind == "masks":
             for name in ("mask", "wait"):
                 arrays[f"{t}_{name}"] = _blank_rows(slots)
             for name in ("q", "r"):

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from emberlog.components.program import Copies, End, KernelProgram
 from emberlog.diagnostics import ExecutionError
 from emberlog.kernels.choices import Choices
 from emberlog.kernels.cluster.exchange import Array, Exchange
 from emberlog.kernels.cluster.parts import Output
 from emberlog.kernels.native import evaluate
 from emberlog.kernels.partials import Asked, answer
-from emberlog.kernels.program import Copies, End, KernelProgram
 from emberlog.kernels.watch import Failed, MeterWatch, Unsuited
 from emberlog.memory import Budget
 from emberlog.stats import Limits, Meter, Silent, StratumStats

@@ -19,12 +19,10 @@ from emberlog.plan.logical import scans
 from emberlog.plan.origins import Heavy
 from emberlog.plan.strata import Stratum, plans
 from emberlog.store.forms import Encoded, Stream, Tables
+from emberlog.thresholds import SHARED_ROWS, SMALL_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SMALL = 50_000  # rows: a table of Arrow of no more, once made, is kept for others who ask
-MANY = 1 << 20  # rows: statements over more may outgrow the memory
 
 
 @dataclass
@@ -79,7 +77,7 @@ class Store:
             self._tables.detach(self._table_of(relation))
 
     def _weigh(self, relation: str, heavy: Heavy) -> None:
-        if heavy.rows > MANY:
+        if heavy.rows > SHARED_ROWS:
             self.heavy[relation] = heavy
 
     # --- rows are read -------------------------------------------------------------------------------------------
@@ -111,7 +109,7 @@ class Store:
         found = self._tables.fetch(self._table_of(relation)) if stored.encoded is None else stored.encoded.table()
         found = found.rename_columns(field_names(found.num_columns))
         stored.rows = found.num_rows
-        if found.num_rows <= SMALL:
+        if found.num_rows <= SMALL_ROWS:
             stored.arrow = found
         return found
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from emberlog.kernels.rows.program import Composition, Operator, RowRelation, RowsProgram, Side, StaticRelation
+from emberlog.components.compositions import Composition, Operator, RowRelation, RowsProgram, Side, StaticRelation
 from kernels.rows.twin import Number
 
 SIZES = st.sampled_from((1, 2, 3, 7, 40, 63, 64, 65, 130, 700))

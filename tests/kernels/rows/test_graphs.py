@@ -8,11 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from emberlog.components.compositions import Composition, RowRelation, RowsProgram, Side, StaticRelation, Storage
 from emberlog.generate import dag, gnp, grid, heap, rmat, tree
 from emberlog.generate.draw import Tables
 from emberlog.kernels.rows import crew
 from emberlog.kernels.rows.evaluate import RowsRun
-from emberlog.kernels.rows.program import Composition, RowRelation, RowsProgram, Side, StaticRelation, Storage
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.rows.values import OutOfRange
 

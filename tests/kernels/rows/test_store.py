@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emberlog.components.compositions import Storage
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta, Metas
 from emberlog.kernels.rows.layout import BITS, FORM, SIZE, View, decode, grouped, words_of
 from emberlog.kernels.rows.parts import packed, together
-from emberlog.kernels.rows.program import Storage
 from emberlog.kernels.rows.setrows import chunks, merge
 from emberlog.kernels.rows.store import Store
 from emberlog.kernels.rows.turn import turned

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from emberlog.kernels.rows.program import Composition, RowsProgram, Side
+from emberlog.components.compositions import Composition, RowsProgram, Side
 
 Number: TypeAlias = int | float
 Facts: TypeAlias = dict[tuple[int, int], Number]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from emberlog.components.layout import TableLayout, walk_key
+from emberlog.components.nests import Meet, Nest, Probe, Step, Walk
+from emberlog.components.program import Check, Let
 from emberlog.kernels.code.source import (
     KNOWN,
     TAKEN,
 )
 from emberlog.kernels.code.tables import Tables, key_tuple
-from emberlog.kernels.layout import TableLayout, walk_key
-from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
-from emberlog.kernels.program import Check, Let
 
 LONG = 256  # rows of a loop that are worth a look at the flag
 

@@ -7,30 +7,14 @@ in when its turn comes. Any order gives the same minima, so a value that falls b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.loops import Loops
 from emberlog.kernels.code.source import KNOWN, QUEUED
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest
-from emberlog.kernels.program import Id, KernelProgram
-from emberlog.syntax.nodes import Variable
 
 RING = 32
 LOWEST = 2**31
 LAST = 1 << 61  # no bucket has a higher number, and no value is further ahead
 IDLE = 4  # after so many passes that took nothing up, turns are skipped
-
-
-def is_bucketed(program: KernelProgram, layouts: Sequence[TableLayout], nests: Sequence[Nest]) -> bool:
-    """Is it one table of minima that computes its values from each other?"""
-    if program.mode != "delta" or len(layouts) != 1:
-        return False
-    layout, table = layouts[0], layouts[0].table
-    if layout.storage != "dense" or table.fold != "min" or isinstance(layout.value_kind, Id):
-        return False
-    values = {Variable(name) for nest in nests for spot, name in nest.binds if spot == table.value}
-    return any(values.isdisjoint(nest.rule.arguments) for nest in nests)
 
 
 class Bucketed(Loops):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from emberlog.kernels.domains import goal_variables, variables_of
-from emberlog.kernels.linear import is_multiple
-from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk
-from emberlog.kernels.program import Check, KernelProgram, Let
+from emberlog.components.domains import variables_of
+from emberlog.components.linear import is_multiple
+from emberlog.components.nests import Nest, read_by
+from emberlog.components.program import KernelProgram
 
 Change = Literal["whole", "multiple", "difference", "first"]
 
@@ -37,16 +37,3 @@ def moving_of(nest: Nest, program: KernelProgram) -> frozenset[str]:
     assert table is not None
     start = {name for position, name in nest.binds if position == table.value}
     return nest.rule.moved | start
-
-
-def read_by(step: Step) -> set[str]:
-    """The variables that a step reads."""
-    match step:
-        case Probe(_, _, terms) | Walk(_, _, terms):
-            return {name for term in terms for name in variables_of(term)}
-        case Meet(_, one, other):
-            return read_by(one) | read_by(other)
-        case Let(_, term):
-            return set(variables_of(term))
-        case Check():
-            return set(goal_variables(step))

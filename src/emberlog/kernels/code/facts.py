@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from emberlog.components.layout import TableLayout
+from emberlog.components.nests import Nest, Step
+from emberlog.components.program import Check, Let
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.bodies import Bodies
 from emberlog.kernels.code.changes import change_of, moving_of
@@ -11,9 +14,6 @@ from emberlog.kernels.code.source import (
     KNOWN,
     TAKEN,
 )
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Step
-from emberlog.kernels.program import Check, Let
 from emberlog.syntax.nodes import Variable
 
 
@@ -163,6 +163,6 @@ class Facts(Bodies):
 
 
 def _names(check: Check) -> set[str]:
-    from emberlog.kernels.domains import goal_variables
+    from emberlog.components.domains import goal_variables
 
     return set(goal_variables(check))

@@ -8,57 +8,15 @@ sweep, some hundreds of groups at a time, so that those behind them see it at on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
-from emberlog.kernels.code.changes import read_by
+from emberlog.components.layout import TableLayout
+from emberlog.components.nests import Nest, Probe
 from emberlog.kernels.code.loops import Loops
-from emberlog.kernels.domains import variables_of
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Probe
-from emberlog.kernels.program import Id, KernelProgram
-from emberlog.syntax.nodes import Variable
 
 TOGETHER = 512
 """Groups after which what they give is renewed: a processor reads ahead as long as nothing is written in between."""
-
-
-def turned(
-    program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]
-) -> tuple[Nest, ...] | None:
-    """The nests with one look-up turned round, from the group in the head to those that give to it, and put last.
-
-    None where a nest does not have that form: one group, what it gives along each row, and rows from it to others.
-    """
-    if program.mode != "accumulate" or len(program.tables) > 1:
-        return None
-    (layout,) = layouts.values()
-    if layout.storage != "dense" or len(layout.keys) != 1 or layout.value_kind != "float":
-        return None
-    found = [_turned(nest, layout, program) for nest in planned]
-    return None if None in found else tuple(nest for nest in found if nest is not None)
-
-
-def _turned(nest: Nest, layout: TableLayout, program: KernelProgram) -> Nest | None:
-    (key,), value = layout.keys, layout.table.value
-    taker = nest.rule.arguments[key]
-    assert value is not None
-    for spot, step in enumerate(nest.steps):
-        rest = (*nest.steps[:spot], *nest.steps[spot + 1 :])
-        match step, taker:
-            case Probe(relation, (source,), (Variable(giver),), ((target, name),), False, False), Variable(bound) if (
-                name == bound
-                and (key, giver) in nest.binds
-                and bound not in variables_of(nest.rule.arguments[value])
-                and not any(bound in read_by(other) for other in (*nest.checks, *rest))
-                and all(isinstance(program.static(relation).kinds[column], Id) for column in (source, target))
-            ):
-                back = Probe(relation, (target,), (taker,), ((source, giver),))
-                return replace(nest, steps=(*rest, back))
-            case _:
-                continue
-    return None
 
 
 class Gathers(Loops):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.facts import Facts
 from emberlog.kernels.code.source import (
     EACH,
@@ -14,7 +15,6 @@ from emberlog.kernels.code.source import (
     with_constants,
 )
 from emberlog.kernels.code.tables import key_tuple
-from emberlog.kernels.layout import TableLayout
 
 # Places in `counts`, after three for each table.
 COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase")

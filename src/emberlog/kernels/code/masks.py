@@ -6,44 +6,11 @@ along an edge is one step for all of them. A slot keeps the pivots that have rea
 
 from __future__ import annotations
 
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.loops import Loops
 from emberlog.kernels.code.source import KNOWN, QUEUED
-from emberlog.kernels.domains import goal_variables
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Walk
-from emberlog.kernels.program import Atom, KernelProgram
 
 WORDS = 8  # of 64 pivots
-
-
-def is_maskable(program: KernelProgram, layouts: dict[str, TableLayout], nests: tuple[Nest, ...]) -> bool:
-    """Do the rules do nothing with their pivot but hand it on, and are all tables sets with a slot for each key?"""
-    if any(layout.table.fold != "set" or layout.storage != "dense" for layout in layouts.values()):
-        return False
-    for nest in nests:
-        pivoted = _pivot_names(nest, program, layouts)
-        if any(isinstance(step, Walk) for step in nest.steps):
-            return False
-        # A check is of the atom that the nest starts from: the pivot stands in it once more.
-        others = [*nest.checks, *(g for g in nest.rule.body if not (isinstance(g, Atom) and program.table(g.relation)))]
-        if any(not pivoted.isdisjoint(goal_variables(goal)) for goal in others):
-            return False
-        head = layouts[nest.rule.head]
-        if any(name in pivoted for key in head.keys for name in _names(nest.rule.arguments[key])):
-            return False
-    return True
-
-
-def _pivot_names(nest: Nest, program: KernelProgram, layouts: dict[str, TableLayout]) -> set[str]:
-    layout = layouts[nest.rule.head]
-    spots = set(layout.table.keys) - set(layout.keys)
-    return {name for spot in spots for name in _names(nest.rule.arguments[spot])}
-
-
-def _names(term: object) -> set[str]:
-    from emberlog.kernels.domains import variables_of
-
-    return set(variables_of(term))  # type: ignore[arg-type]
 
 
 class Masks(Loops):

@@ -14,65 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from emberlog.components.forms import owned_indexes
+from emberlog.components.layout import TableLayout
+from emberlog.components.nests import Nest, Probe, probes
 from emberlog.kernels.code.buckets import IDLE, LAST, RING, Bucketed
 from emberlog.kernels.code.loops import SWEEP, Loops
 from emberlog.kernels.code.source import KNOWN, QUEUED
-from emberlog.kernels.code.terms import Key
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Probe, Walk, probes
-from emberlog.kernels.program import Id, KernelProgram
 from emberlog.kernels.sorting import ALIGN
 from emberlog.syntax.nodes import Variable
 
 BOTH, TAKE, PUT = 0, 1, 2  # the halves of a round that a call makes
-MOST_COLUMNS = 2  # of an index whose rows are divided
 PASS = 1 << 10  # derivations that take about as long as a look at an empty bucket
 AHEAD = 8  # facts of a list whose rows are fetched while others are at work
-
-
-def is_ownable(program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]) -> bool:
-    """Are the tables sets and extrema with one key each, and is each fact found from one other?"""
-    return (
-        program.mode == "delta"
-        and all(
-            layout.storage == "dense"
-            and len(layout.keys) == 1
-            and layout.table.fold in ("set", "min", "max")
-            and layout.divided_by is None
-            for layout in layouts.values()
-        )
-        and not any(isinstance(step, Walk) for nest in planned for step in nest.steps)
-    )
-
-
-def owned_indexes(
-    program: KernelProgram, layouts: Mapping[str, TableLayout], planned: tuple[Nest, ...]
-) -> dict[Key, int]:
-    """The indexes whose rows lead straight into slots, and the column that has the slot. One that is also read for
-    something else has to be whole."""
-    leading: dict[Key, set[int | None]] = {}
-    reading: dict[Key, set[int]] = {}
-    for nest in planned:
-        for probe in probes(nest):
-            key = probe.relation, probe.bound
-            leading.setdefault(key, set()).add(_leads(nest, probe, program, layouts))
-            reading.setdefault(key, set()).update(spot for spot, _ in probe.binds)
-    return {
-        key: spot
-        for key, spots in leading.items()
-        if len(spots) == 1 and (spot := next(iter(spots))) is not None and len(reading[key]) <= MOST_COLUMNS
-    }
-
-
-def _leads(nest: Nest, probe: Probe, program: KernelProgram, layouts: Mapping[str, TableLayout]) -> int | None:
-    """The column of a static from which the head has its slot, if rows are found by one id and nobody else reads it."""
-    kinds = program.static(probe.relation).kinds
-    if probe not in nest.steps or len(probe.bound) != 1:
-        return None
-    key = nest.rule.arguments[layouts[nest.rule.head].keys[0]]
-    spots = [spot for spot, name in probe.binds if Variable(name) == key]
-    ids = all(isinstance(kinds[spot], Id) for spot in (*probe.bound, *spots))
-    return spots[0] if spots and ids else None
 
 
 class Owned(Loops):

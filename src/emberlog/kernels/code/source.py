@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from emberlog.kernels.program import Kind
+from emberlog.components.program import Kind
 
 # Bits of `seen`.
 KNOWN, QUEUED, TAKEN = 1, 2, 4

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.loops import Loops
-from emberlog.kernels.layout import TableLayout
 
 
 class States(Loops):

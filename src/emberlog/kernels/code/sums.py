@@ -8,9 +8,9 @@ will be.
 
 from __future__ import annotations
 
+from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.loops import Loops
 from emberlog.kernels.code.source import KNOWN, QUEUED, TAKEN
-from emberlog.kernels.layout import TableLayout
 
 PART = 0.9
 """Groups are held that bring less than this part of the mean. Some group brings the mean, so rounds go on."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from emberlog.components.layout import TableLayout
+from emberlog.components.program import Id
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.source import (
     KNOWN,
     QUEUED,
 )
 from emberlog.kernels.code.terms import Terms
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.program import Id
 
 
 class Tables(Terms):

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from emberlog.components.domains import is_float, kind_of
+from emberlog.components.layout import TableLayout
+from emberlog.components.nests import Key, Nest, Probe
+from emberlog.components.pivots import Pivots
+from emberlog.components.program import Check, Id, KernelProgram, Kind
 from emberlog.kernels.code.arithmetic import Arithmetic
 from emberlog.kernels.code.source import (
     HALTED,
     Array,
     Writer,
 )
-from emberlog.kernels.domains import is_float, kind_of
-from emberlog.kernels.layout import TableLayout
-from emberlog.kernels.nests import Nest, Probe
-from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Check, Id, KernelProgram, Kind
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 
-Key = tuple[str, tuple[int, ...]]  # a static index: relation, bound columns
 SOME = 128  # places between two looks at the flag
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from emberlog.components.program import TOLERANCE, Id, Table
 from emberlog.kernels.columns.joins import Column, Index, begins, different, ranked
 from emberlog.kernels.columns.terms import added
-from emberlog.kernels.program import TOLERANCE, Id, Table
 from emberlog.kernels.watch import Failed, Overworked
 from emberlog.types import INT64_MAX, INT64_MIN
 

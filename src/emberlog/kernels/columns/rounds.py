@@ -9,15 +9,15 @@ from time import thread_time
 import numpy as np
 import pyarrow as pa
 
+from emberlog.components.domains import variables_of
+from emberlog.components.nests import Meet, Nest, Probe, Step, Walk, nests, read_by
+from emberlog.components.program import INTERPRETED, Check, Id, KernelProgram, Kind, Let
 from emberlog.kernels.choices import Columns, Evaluated
-from emberlog.kernels.code.changes import change_of, moving_of, read_by
+from emberlog.kernels.code.changes import change_of, moving_of
 from emberlog.kernels.columns.facts import Facts, Groups, SetFacts, SumFacts, facts
 from emberlog.kernels.columns.joins import Column, Index, expanded
 from emberlog.kernels.columns.terms import Terms, subtracted
-from emberlog.kernels.domains import variables_of
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
-from emberlog.kernels.nests import Meet, Nest, Probe, Step, Walk, nests
-from emberlog.kernels.program import INTERPRETED, Check, Id, KernelProgram, Kind, Let
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
 from emberlog.syntax.nodes import Term, Variable
 

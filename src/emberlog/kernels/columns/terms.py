@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emberlog.analysis.functions import NARROWING
+from emberlog.components.domains import is_float, kind_of
+from emberlog.components.program import Check, Kind
 from emberlog.kernels.columns.joins import Column
-from emberlog.kernels.domains import is_float, kind_of
-from emberlog.kernels.program import Check, Kind
 from emberlog.kernels.watch import Failed
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 from emberlog.types import INT64_MIN, integer_range

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from emberlog.components.compositions import RowRelation
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, gathered, longer
 from emberlog.kernels.rows.expand import AT, DERIVED, ROWS
 from emberlog.kernels.rows.layout import SIZE, View, words_of
 from emberlog.kernels.rows.plan import ByColumn
-from emberlog.kernels.rows.program import RowRelation
 from emberlog.kernels.rows.relations import Join, Rows
 from emberlog.kernels.rows.tables import (
     END,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emberlog.components.compositions import Composition, RowRelation, RowsProgram, Side
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.dense import CHANGED, PAIRS, WHOLE, close_panel, fallen, relax, relax_panel, widest
 from emberlog.kernels.rows.layout import Ids, Longs, Values
 from emberlog.kernels.rows.plan import closure_of, order_of, terms_of
-from emberlog.kernels.rows.program import Composition, RowRelation, RowsProgram, Side
 from emberlog.kernels.rows.relations import StaticValues
 from emberlog.kernels.rows.turn import turned
 from emberlog.kernels.rows.values import (

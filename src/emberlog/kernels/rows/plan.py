@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from emberlog.kernels.rows.program import Composition, RowsProgram, Side
+from emberlog.components.compositions import Composition, RowsProgram, Side
 from emberlog.rules.changes import turns
 
 ByColumn: TypeAlias = Literal["full", "delta", ""]

@@ -14,9 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 import numpy.typing as npt
 
+from emberlog.components.compositions import RowsProgram, Side
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, grouped
-from emberlog.kernels.rows.program import RowsProgram, Side
 from emberlog.kernels.rows.relations import StaticRows
 
 WIDE = 16

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from emberlog.kernels.rows.program import RowsProgram, Side
+from emberlog.components.compositions import RowsProgram, Side
 from emberlog.kernels.rows.relations import StaticRows
 
 Marks: TypeAlias = npt.NDArray[np.bool_]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from emberlog.components.compositions import Kind, RowRelation, ValueType
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.layout import Ids, Values, View, grouped, words_of
 from emberlog.kernels.rows.parts import packed, together
-from emberlog.kernels.rows.program import Kind, RowRelation, ValueType
 from emberlog.kernels.rows.values import dtype_of, kept
 
 

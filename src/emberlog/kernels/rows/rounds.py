@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from emberlog.components.compositions import Composition, RowsProgram, Side, Storage
 from emberlog.diagnostics import sized
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.crew import Crew
@@ -18,7 +19,6 @@ from emberlog.kernels.rows.delta import Delta
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View
 from emberlog.kernels.rows.maprows import MapRows
 from emberlog.kernels.rows.plan import Term, by_column, order_of, terms_of
-from emberlog.kernels.rows.program import Composition, RowsProgram, Side, Storage
 from emberlog.kernels.rows.ranks import Sweep, sweep_of
 from emberlog.kernels.rows.reach import columns_of
 from emberlog.kernels.rows.relations import Join, OverBudget, Rows, StaticRows

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from emberlog.components.compositions import RowRelation, Storage
 from emberlog.kernels.rows._jit import jit
 from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta, gathered
 from emberlog.kernels.rows.expand import AT, DERIVED, expand
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View, decode
 from emberlog.kernels.rows.plan import ByColumn
-from emberlog.kernels.rows.program import RowRelation, Storage
 from emberlog.kernels.rows.relations import Join, Rows
 from emberlog.kernels.rows.slab import LINE, SLAB, Slab, join_lines, lines_of, rows_of
 from emberlog.kernels.rows.store import Store

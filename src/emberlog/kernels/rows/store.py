@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from emberlog.components.compositions import Storage
 from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.delta import Delta, longer
 from emberlog.kernels.rows.layout import (
@@ -28,7 +29,6 @@ from emberlog.kernels.rows.layout import (
     slot_of,
     words_of,
 )
-from emberlog.kernels.rows.program import Storage
 
 SHORT = 16
 SMALLEST = 2  # blocks have at least 2^2 slots

@@ -13,9 +13,9 @@ import numba
 import numpy as np
 from numba.extending import overload
 
+from emberlog.components.compositions import Kind, Operator, ValueType
 from emberlog.kernels.rows._jit import inlined
 from emberlog.kernels.rows.layout import Values
-from emberlog.kernels.rows.program import Kind, Operator, ValueType
 
 LIMIT = 1 << 59
 EDGE = 1 << 61

@@ -12,13 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from emberlog.kernels.nests import Nest, Walk
-from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Id, KernelProgram, Kind, Table
+from emberlog.components.nests import Nest, Walk
+from emberlog.components.pivots import Pivots
+from emberlog.components.program import Id, KernelProgram, Kind, Table
+from emberlog.thresholds import SLOTS_A_ROW, SLOTS_ANYWAY
 
-# Slots of a dense table that no key uses cost memory: so many are allowed for each input row, and so many anyway.
-SLOTS_A_ROW = 8
-SLOTS_ANYWAY = 1 << 22
 NEAR = 1 << 15
 
 

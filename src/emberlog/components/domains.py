@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from emberlog.analysis.functions import constant_type
 from emberlog.analysis.program import Signature
-from emberlog.kernels.program import Atom, Check, Domain, Goal, Id, KernelRule, Kind, Let, Missing
+from emberlog.components.program import Atom, Check, Domain, Goal, Id, KernelRule, Kind, Let, Missing
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 from emberlog.types import Type
 

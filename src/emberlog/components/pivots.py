@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emberlog.kernels.program import Atom, Id, KernelProgram
+from emberlog.components.program import Atom, Id, KernelProgram
 from emberlog.syntax.nodes import Variable
 
 Pivots = dict[str, tuple[int, ...]]

@@ -13,9 +13,9 @@ from typing import Literal as OneOf
 
 from emberlog.analysis.functions import NARROWING, fallible, type_of
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Signature, Spread
-from emberlog.kernels.domains import Kinds, Reader, column, goal_variables, variables_of
-from emberlog.kernels.linear import is_multiple
-from emberlog.kernels.program import (
+from emberlog.components.domains import Kinds, Reader, column, goal_variables, variables_of
+from emberlog.components.linear import is_multiple
+from emberlog.components.program import (
     Atom,
     Check,
     Fold,

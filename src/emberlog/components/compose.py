@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from emberlog.kernels.program import Atom, Check, Id, KernelProgram, KernelRule, Let
-from emberlog.kernels.rows.program import Composition, Operator, RowRelation, RowsProgram, Side, StaticRelation
+from emberlog.components.compositions import Composition, Operator, RowRelation, RowsProgram, Side, StaticRelation
+from emberlog.components.program import Atom, Check, Id, KernelProgram, KernelRule, Let
 from emberlog.syntax.nodes import Call, Variable
 
 OPERATORS: dict[str, Operator] = {"+": "+", "*": "*", "min": "min", "max": "max"}

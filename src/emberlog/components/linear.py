@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emberlog.kernels.domains import goal_variables, is_float
-from emberlog.kernels.program import Atom, Check, KernelProgram, KernelRule, Kind, Let
+from emberlog.components.domains import goal_variables, is_float
+from emberlog.components.program import Atom, Check, KernelProgram, KernelRule, Kind, Let
 from emberlog.syntax.nodes import Call, Term, Variable
 
 

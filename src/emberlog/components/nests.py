@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from emberlog.kernels.domains import goal_variables, variables_of
-from emberlog.kernels.pivots import Pivots
-from emberlog.kernels.program import Atom, Check, Goal, KernelProgram, KernelRule, Kind, Let, Missing
-from emberlog.kernels.watch import Unsuited
+from emberlog.components.domains import goal_variables, variables_of
+from emberlog.components.pivots import Pivots
+from emberlog.components.program import Atom, Check, Goal, KernelProgram, KernelRule, Kind, Let, Missing
 from emberlog.syntax.nodes import Comparison, Constant, Term, Variable
+from emberlog.thresholds import MOST_LOOPS, MOST_STEPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,8 @@ class Meet:
     other: Probe
 
 
-# Python nests 20 blocks, and the loops over rounds and tables are some of them. Compiling takes 50 ms a step and more.
-MOST_LOOPS = 14
-MOST_STEPS = 1000
-
 Step: TypeAlias = Probe | Walk | Check | Let | Meet
+Key: TypeAlias = tuple[str, tuple[int, ...]]  # a static index: relation, bound columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +82,15 @@ def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
     return tuple(_nest(rule, spot, program, pivots) for rule in program.rules for spot in rule.carriers)
 
 
-def check_size(planned: tuple[Nest, ...]) -> None:
-    """Raises `Unsuited` for what Python cannot nest, or what would take minutes to compile."""
+def too_large(planned: tuple[Nest, ...]) -> str:
+    """Why Python cannot nest these loops, or why they would take minutes to compile; empty if neither holds."""
     deepest = max((sum(isinstance(step, Probe | Walk | Meet) for step in nest.steps) for nest in planned), default=0)
     if deepest > MOST_LOOPS:
-        raise Unsuited(f"a rule needs {deepest} loops inside one another, and at most {MOST_LOOPS} are compiled")
+        return f"a rule needs {deepest} loops inside one another, and at most {MOST_LOOPS} are compiled"
     steps = sum(len(nest.steps) for nest in planned)
     if steps > MOST_STEPS:
-        raise Unsuited(f"the rules need {steps} loops and conditions, and at most {MOST_STEPS} are compiled")
+        return f"the rules need {steps} loops and conditions, and at most {MOST_STEPS} are compiled"
+    return ""
 
 
 def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -> Nest:
@@ -272,3 +270,16 @@ def probes(nest: Nest) -> Iterator[Probe]:
                 yield other
             case _:
                 pass
+
+
+def read_by(step: Step) -> set[str]:
+    """The variables that a step reads."""
+    match step:
+        case Probe(_, _, terms) | Walk(_, _, terms):
+            return {name for term in terms for name in variables_of(term)}
+        case Meet(_, one, other):
+            return read_by(one) | read_by(other)
+        case Let(_, term):
+            return set(variables_of(term))
+        case Check():
+            return set(goal_variables(step))

@@ -1,0 +1,176 @@
+"""The choice for each stratum: who evaluates it and in which way, by how many, what is kept of its rows, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from emberlog.choose.ways import Inputs, Way, choose_way, interprets
+from emberlog.choose.wishes import Wishes
+from emberlog.components.linear import is_linear
+from emberlog.components.lower import lower
+from emberlog.components.program import Ineligible, KernelProgram
+from emberlog.diagnostics import UsageError
+from emberlog.plan.partials import Decision, Split, decide
+from emberlog.plan.strata import ProgramPlan, Stratum
+from emberlog.thresholds import SMALL_ROWS
+
+Evaluator = Literal["sql", "columns", "interpreter", "trial", "loops"]
+Chosen = Mapping[tuple[str, ...], "Choice"]  # by the names of a stratum's relations
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run is asked for, and what it has: `workers` are threads of the local executor, tasks on Spark (None as
+    long as nobody has looked). Of the relations that are `asked` for, the `rows` of some are."""
+
+    executor: Literal["local", "spark"]
+    evaluator: Literal["auto", "sql", "kernel"] = "auto"
+    wishes: Wishes = field(default_factory=Wishes)
+    workers: int | None = None
+    asked: frozenset[str] = frozenset()
+    rows: frozenset[str] = frozenset()
+    interprets: bool = True  # the interpreter may be used where nobody asked for it
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a stratum is evaluated.
+
+    `sql` is by statements, `columns` by operators over Arrow's columns (what only loops read, while it is small),
+    `interpreter` and `loops` by the kernels. A `trial` is by statements as long as that is short, then by loops.
+    `why` says why this evaluator. `program` is the component as kernels read it, where they can.
+    """
+
+    evaluator: Evaluator
+    why: str
+    setting: Setting
+    program: KernelProgram | None = None
+    kept: Decision | None = None
+    inputs: Inputs | None = None
+
+    @cached_property
+    def way(self) -> Way | None:
+        """How the loops would go about it."""
+        if self.program is None:
+            return None
+        return choose_way(self.program, self.setting.wishes, self.setting.workers or 2, self.inputs)
+
+    @property
+    def by_kernels(self) -> bool:
+        return self.program is not None and self.evaluator != "sql"
+
+    @property
+    def is_shared(self) -> bool:
+        """True if several processes may share the component out: they need not talk, or are to and can."""
+        if self.program is None or self.way is None or self.program.mode != "delta":
+            return False
+        return self.way.pivoted or (self.setting.wishes.swaps and is_linear(self.program))
+
+    @property
+    def shares(self) -> int:
+        """How many tasks of Spark share the component out."""
+        return self.setting.workers or 1 if self.is_shared else 1
+
+    def split(self, stratum: Stratum) -> Split:
+        """By which columns the rows of each relation are divided among processes; `()` where one has all."""
+        alone = self.setting.executor == "local" or self.setting.workers == 1 or not self.is_shared
+        if alone or self.way is None:
+            return dict.fromkeys(stratum.names, ())
+        return {name: self.way.pivots.get(name) or None for name in stratum.names}
+
+    def __str__(self) -> str:
+        match self.evaluator:
+            case "sql":
+                return f"sql: {self.why}" if self.why else "sql"
+            case "columns":
+                return f"sql, or over columns while it is small and simple: {self.why}"
+            case "interpreter" if self.inputs is None:
+                return f"kernel: {self._loops}; interpreted over columns while it is small"
+            case "interpreter":
+                return f"kernel: interpreted over columns ({self.why}); with more rows {self._loops}"
+            case "trial":
+                return f"kernel: {self._loops}; sql while it is small"
+            case "loops":
+                return f"kernel: {self._loops}"
+
+    @property
+    def _loops(self) -> str:
+        """The way of the loops in words."""
+        assert self.way is not None
+        return f"none: {self.way.unfit}" if self.way.unfit else str(self.way)
+
+
+def choose(plan: ProgramPlan, setting: Setting) -> dict[tuple[str, ...], Choice]:
+    """A choice for every stratum, from the program and what is asked for. Raises UsageError where the kernels are to
+    evaluate what they cannot."""
+    lowered = {stratum.names: lower(stratum, plan) for stratum in plan.strata if stratum.evaluation != "once"}
+    found = {names: _of_component(names, program, setting) for names, program in lowered.items()}
+    for stratum in plan.strata:
+        if stratum.evaluation == "once":
+            found[stratum.names] = _computed_once(stratum, plan, setting, found)
+        elif found[stratum.names].by_kernels:
+            found[stratum.names] = keeping(found[stratum.names], stratum, plan, setting.rows)
+    return found
+
+
+def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
+    """The choice for a stratum where another executor evaluates it, or other workers do."""
+    placed = replace(choice, setting=setting)
+    return keeping(placed, stratum, plan, setting.rows) if choice.by_kernels else placed
+
+
+def keeping(choice: Choice, stratum: Stratum, plan: ProgramPlan, rows: frozenset[str]) -> Choice:
+    """The choice for a component with what is kept of its relations, where these `rows` are asked for."""
+    only_counts = choice.setting.executor == "local"
+    return replace(choice, kept=decide(stratum, plan, rows, choice.split(stratum), only_counts=only_counts))
+
+
+def refine(choice: Choice, inputs: Inputs) -> Choice:
+    """The choice with what is known of the inputs of its stratum."""
+    known, total = replace(choice, inputs=inputs), inputs.total
+    few, many = f"its inputs have {total:,} rows", f"its inputs have more than {SMALL_ROWS:,} rows"
+    match choice.evaluator:
+        case "interpreter":
+            assert choice.program is not None
+            if interprets(choice.program, choice.setting.wishes, inputs):
+                return replace(known, why=few)
+            return replace(known, evaluator="loops", why=many)
+        case "trial" if total > SMALL_ROWS:
+            return replace(known, evaluator="loops", why=many)
+        case _:
+            return known
+
+
+def _of_component(names: tuple[str, ...], program: KernelProgram | Ineligible, setting: Setting) -> Choice:
+    if setting.evaluator == "sql":
+        return Choice("sql", "the evaluator was forced", setting)
+    if isinstance(program, Ineligible):
+        if setting.evaluator == "kernel":
+            raise refusal(names, program.reason)
+        return Choice("sql", program.reason, setting)
+    wishes = setting.wishes
+    if interprets(program, wishes) and (setting.interprets or wishes.storage == "columns"):
+        return Choice("interpreter", "small", setting, program)
+    if setting.evaluator == "kernel":
+        return Choice("loops", "the evaluator was forced", setting, program)
+    return Choice("trial", "", setting, program)
+
+
+def _computed_once(stratum: Stratum, plan: ProgramPlan, setting: Setting, found: Chosen) -> Choice:
+    if setting.evaluator == "sql":
+        return Choice("sql", "", setting)
+    readers = [reader for name in stratum.names for reader in plan.readers.get(name, ())]
+    if not setting.asked.isdisjoint(stratum.names) or not readers:
+        return Choice("sql", "", setting)
+    if all(reader.evaluation != "once" and found[reader.names].by_kernels for reader in readers):
+        return Choice("columns", "only kernels read it", setting)
+    return Choice("sql", "", setting)
+
+
+def refusal(names: tuple[str, ...], reason: str) -> UsageError:
+    """The error for a forced evaluator that cannot evaluate this."""
+    told = ", ".join(f"`{name}`" for name in names)
+    return UsageError(f"the kernels cannot evaluate {told}: {reason}", fix='use evaluator="auto" or "sql"')

@@ -1,0 +1,1 @@
+"""Recursive components as loops read them: ids, pivots, nests, layouts. Values and what follows from them, no data."""
