@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +180,38 @@ def test_floats_at_the_ends_of_the_integers(place: Place) -> None:
     floats = [-0.5, 2.75, 2.0**63 - 1024, 2.0**63, 2.0**64 - 2048]
     found = place.run("p(N) <- a(X), N = to_unsigned(X).", {"a": [(value,) for value in floats]})["p"].rows()
     assert sorted(found) == [(0,), (2,), (2**63 - 1024,), (2**63,), (2**64 - 2048,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.date32(), [date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]),
+        (pa.timestamp("us"), [datetime(2026, 1, 1), datetime(2026, 1, 1, 12), datetime(2026, 1, 2)]),
+        (pa.decimal128(5, 2), [Decimal("1.50"), Decimal("1.51"), Decimal("2.00")]),
+        (pa.uint64(), [1, 2**63, 2**64 - 1]),
+        (pa.bool_(), [False, True]),
+        (pa.string(), ["a", "", "é"]),
+    ],
+    ids=str,
+)
+def test_constants_of_any_type_meet_the_values_of_a_recursion(
+    kind: pa.DataType, values: list[Any], place: Place
+) -> None:
+    """`p` starts from the first value of a path and does not go on behind the last one."""
+    path = pa.table({"x": pa.array(values[:-1], kind), "y": pa.array(values[1:], kind)})
+    first, last = "$A", "18446744073709551615" if values[-1] == 2**64 - 1 else "$B"
+    declared = f".decl e(x: {DECLARED[kind.id]}, y: {DECLARED[kind.id]})\n.input e\n"
+    text = f"{declared}p(X) <- e(X, _), X = {first}. p(Y) <- p(X), e(X, Y), X != {last}."
+    params = {"A": values[0]} | ({} if last.isdigit() else {"B": values[-1]})
+    found = place.run(text, {"e": path}, params)["p"].rows()
+    assert set(found) == {(value,) for value in values}
+
+
+DECLARED = {
+    pa.date32().id: "date",
+    pa.timestamp("us").id: "timestamp",
+    pa.decimal128(5, 2).id: "decimal(5, 2)",
+    pa.uint64().id: "unsigned",
+    pa.bool_().id: "boolean",
+    pa.string().id: "symbol",
+}

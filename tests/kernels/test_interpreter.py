@@ -261,7 +261,7 @@ def test_what_is_done_often_is_done_by_loops_in_the_end(monkeypatch: pytest.Monk
     assert run(TC, {"arc": CHAIN}).stats[-1].how == "interpreted over columns"
     (key,) = module._SPENT
     assert 0 < module._SPENT[key] < SMALL_SECONDS
-    module._SPENT[key] = SMALL_SECONDS
+    module._SPENT[key] = 60.0  # what the tests allow
     assert "interpreted" not in run(TC, {"arc": CHAIN}).stats[-1].how
 
 

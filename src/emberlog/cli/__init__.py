@@ -57,6 +57,17 @@ def options(
 
 
 ProgramFile = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program file (.dl).")]
+Placement = Annotated[str, typer.Option(help="auto, local (in the driver) or spark.")]
+Naive = Annotated[bool, typer.Option(help="Recompute aggregates in recursion every round.")]
+Evaluator = Annotated[str, typer.Option(help="auto, sql or kernel: who evaluates recursion.")]
+Storage = Annotated[str, typer.Option(help="Of the kernels: auto, hash, rows, loops or columns.")]
+Decompose = Annotated[bool, typer.Option(help="Of the kernels: use pivots where there are any.")]
+Exchange = Annotated[bool, typer.Option(help="Of the kernels: workers own facts and swap them each round.")]
+Ordered = Annotated[bool, typer.Option(help="Of the kernels: take up small values first.")]
+Partition = Annotated[
+    list[str] | None, typer.Option(help="Of the kernels: divide a predicate by an argument (from 0): tc=1.")
+]
+Join = Annotated[str, typer.Option(help="Of Spark SQL: auto, broadcast or shuffle.")]
 Warnings = Annotated[str, typer.Option("--warnings", help="show, error (end with an error) or ignore.")]
 Params = Annotated[
     list[str] | None,
@@ -74,8 +85,8 @@ def run(
     workers: Annotated[int | None, typer.Option(help="Threads (local) or cores of a new session (spark).")] = None,
     coordination: Annotated[str, typer.Option(help="How workers keep in step; `auto` decides.")] = "auto",
     param: Params = None,
-    placement: Annotated[str, typer.Option(help="auto, local (in the driver) or spark.")] = "auto",
-    naive: Annotated[bool, typer.Option(help="Recompute aggregates in recursion every round.")] = False,
+    placement: Placement = "auto",
+    naive: Naive = False,
     check_prem: Annotated[
         bool, typer.Option("--check-prem", help="Check in every round that a min or max may stand in its recursion.")
     ] = False,
@@ -83,15 +94,13 @@ def run(
     rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop with an error after so many seconds.")] = None,
     nulls: Annotated[str, typer.Option(help="error, or drop rows with nulls.")] = "error",
-    evaluator: Annotated[str, typer.Option(help="auto, sql or kernel: who evaluates recursion.")] = "auto",
-    storage: Annotated[str, typer.Option(help="Of the kernels: auto, hash, rows, loops or columns.")] = "auto",
-    decompose: Annotated[bool, typer.Option(help="Of the kernels: use pivots where there are any.")] = True,
-    exchange: Annotated[bool, typer.Option(help="Of the kernels: workers own facts and swap them each round.")] = False,
-    ordered: Annotated[bool, typer.Option(help="Of the kernels: take up small values first.")] = True,
-    partition: Annotated[
-        list[str] | None, typer.Option(help="Of the kernels: divide a predicate by an argument (from 0): tc=1.")
-    ] = None,
-    join: Annotated[str, typer.Option(help="Of Spark SQL: auto, broadcast or shuffle.")] = "auto",
+    evaluator: Evaluator = "auto",
+    storage: Storage = "auto",
+    decompose: Decompose = True,
+    exchange: Exchange = False,
+    ordered: Ordered = True,
+    partition: Partition = None,
+    join: Join = "auto",
     memory: Annotated[
         str | None,
         typer.Option(
@@ -174,16 +183,37 @@ def explain(
     program: ProgramFile,
     executor: Annotated[str, typer.Option(help="spark or local.")] = "spark",
     param: Params = None,
+    placement: Placement = "auto",
+    naive: Naive = False,
+    evaluator: Evaluator = "auto",
+    storage: Storage = "auto",
+    decompose: Decompose = True,
+    exchange: Exchange = False,
+    ordered: Ordered = True,
+    partition: Partition = None,
+    join: Join = "auto",
     svg: Annotated[Path | None, typer.Option(help="Write a picture of the plan to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with plan and picture to this file.")] = None,
     warnings: Warnings = "show",
 ) -> None:
-    """Show how a program would be evaluated."""
+    """Show how a program would be evaluated with these options, which are those of `run`."""
     with Loading():
         from emberlog.engine import Engine, read_program
         from emberlog.syntax.parser import parse
     with Engine(executor=executor, warnings=chosen(warnings)) as engine:
-        plan = engine.explain_program(parse(read_program(program)), _params(param))
+        plan = engine.explain_program(
+            parse(read_program(program)),
+            _params(param),
+            evaluator,
+            placement,
+            naive,
+            storage=storage,
+            decompose=decompose,
+            exchange=exchange,
+            ordered=ordered,
+            partition=_partition(partition),
+            join=join,
+        )
     for path, text in ((svg, plan.to_svg), (html, plan.to_html)):
         if path is not None:
             _write(path, text())
