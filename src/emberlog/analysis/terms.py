@@ -30,6 +30,8 @@ from emberlog.syntax.nodes import (
     Variable,
 )
 
+LEAVES = (Variable, Anonymous, Constant, Parameter, Truth)  # nodes that have nothing below them
+
 
 def is_ground(rule: Rule) -> bool:
     """Is this a fact of constants? A program may have very many: they need no walk."""
@@ -38,9 +40,12 @@ def is_ground(rule: Rule) -> bool:
 
 def walk(node: Term | Formula) -> Iterator[Term | Formula]:
     """The node and everything below it, the bodies of `Collect` too, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, LEAVES):
+            waiting.extend(reversed(children(node)))
 
 
 def children(node: Term | Formula) -> tuple[Term | Formula, ...]:

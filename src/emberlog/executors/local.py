@@ -277,6 +277,9 @@ class LocalExecutor(Executor):
         self.store.settle(reads_of(stratum), lambda name: name in self.plan.derived)
 
     def count(self, relation: str) -> int:
+        known = self.store.known_count(relation)
+        if known is not None:
+            return known
         with self.sql.guarded():
             return self.store.count(relation)
 

@@ -7,7 +7,6 @@ columns. What turns out to be more begins again with loops. Nothing here imports
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import thread_time
 
 import pyarrow as pa
 
@@ -47,15 +46,15 @@ def evaluate(
             raise Unsuited(str(error)) from None
     why, key = "", hash((program.tables, program.rules))
     if cache.INTERPRETS and interprets(program, choices, _inputs(statics, exits, choices)) and _is_short(key):
-        started = thread_time()  # of the processor: a busy machine makes no program larger
+        budget = Budget(SMALL_BINDINGS, SMALL_SECONDS)
         try:
-            return interpret(program, statics, exits, watch, Budget(SMALL_BINDINGS, started + SMALL_SECONDS))
+            return interpret(program, statics, exits, watch, budget)
         except Overworked as error:
             _SPENT[key] = SMALL_SECONDS
             again()
             why = f", after the interpreter stopped: {error}"
         finally:
-            spent = thread_time() - started
+            spent = budget.spent(NO_SECONDS)
             _SPENT[key] = _SPENT.get(key, 0.0) + (spent if spent > NO_SECONDS else 0.0)
     from emberlog.kernels import native
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias, assert_never
 
 from emberlog.analysis.functions import type_of
@@ -51,6 +52,8 @@ class _Node:
         return True
 
     def __hash__(self) -> int:
+        if hasattr(self, "_hash"):
+            return self._hash
         for node in bottom_up(self, lambda node: hasattr(node, "_hash")):  # type: ignore[arg-type]
             below = tuple(child._hash for child in children(node))
             object.__setattr__(node, "_hash", hash((type(node), _own_fields(node), below)))
@@ -214,9 +217,10 @@ Columns: TypeAlias = Mapping[str, Type]
 
 
 def columns(plan: Plan) -> Columns:
-    """Name and type of each output column, in order."""
-    for node in bottom_up(plan, lambda node: hasattr(node, "_columns")):
-        object.__setattr__(node, "_columns", _columns_above(node))
+    """Name and type of each output column, in order. A node remembers them."""
+    if not hasattr(plan, "_columns"):
+        for node in bottom_up(plan, lambda node: hasattr(node, "_columns")):
+            object.__setattr__(node, "_columns", _columns_above(node))
     return plan._columns
 
 
@@ -278,19 +282,18 @@ def _fold_type(fold: Fold, types: Columns) -> Type:
             return type
 
 
+# The fields of nodes that are other nodes. A plan is walked so often that to match its nodes would take long.
+_CHILDREN: dict[type[_Node], Callable[[Any], tuple[Plan, ...]]] = {
+    **dict.fromkeys((Unit, Scan), lambda plan: ()),
+    **dict.fromkeys((Join, Antijoin, Lookup), attrgetter("left", "right")),
+    **dict.fromkeys((Select, Extend, Expand, Project, Distinct, Group, Top, Guard), lambda plan: (plan.input,)),
+    Union: attrgetter("inputs"),
+}
+
+
 def children(plan: Plan) -> tuple[Plan, ...]:
     """The direct inputs of a node."""
-    match plan:
-        case Unit() | Scan():
-            return ()
-        case Join(left, right) | Antijoin(left, right) | Lookup(left, right):
-            return (left, right)
-        case Union(inputs):
-            return inputs
-        case Select() | Extend() | Expand() | Project() | Distinct() | Group() | Top() | Guard():
-            return (plan.input,)
-        case _:
-            assert_never(plan)
+    return _CHILDREN[type(plan)](plan)
 
 
 def map_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:

@@ -34,8 +34,9 @@ from emberlog.plan.logical import (
 
 def unsure(plan: Plan) -> frozenset[str]:
     """The columns of a plan that may lack a value in some rows. A node remembers them."""
-    for node in bottom_up(plan, lambda node: hasattr(node, "_unsure")):
-        object.__setattr__(node, "_unsure", _unsure_of(node))
+    if not hasattr(plan, "_unsure"):
+        for node in bottom_up(plan, lambda node: hasattr(node, "_unsure")):
+            object.__setattr__(node, "_unsure", _unsure_of(node))
     return plan._unsure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from emberlog.analysis.program import CoreRule, Signature, Verdict
 from emberlog.plan.logical import Plan, scans
@@ -152,7 +152,7 @@ def map_plans(stratum: Stratum, change: Callable[[Plan], Plan]) -> Stratum:
         return None if plan is None else change(plan)
 
     def relation(old: RelationPlan) -> RelationPlan:
-        return replace(
+        return with_plans(
             old,
             start=optional(old.start),
             exit=optional(old.exit),
@@ -165,4 +165,26 @@ def map_plans(stratum: Stratum, change: Callable[[Plan], Plan]) -> Stratum:
             ),
         )
 
-    return replace(stratum, relations=tuple(relation(old) for old in stratum.relations))
+    return with_relations(stratum, relation)
+
+
+def with_relations(stratum: Stratum, change: Callable[[RelationPlan], RelationPlan]) -> Stratum:
+    """The stratum with `change` applied to each relation; the same value where nothing changes."""
+    made = tuple(change(relation) for relation in stratum.relations)
+    same = all(new is old for new, old in zip(made, stratum.relations, strict=True))
+    return stratum if same else replace(stratum, relations=made)
+
+
+def with_plans(relation: RelationPlan, **fields: Any) -> RelationPlan:
+    """The relation with other plans; the same value where they are what it has."""
+    return (
+        relation
+        if all(_same(getattr(relation, name), new) for name, new in fields.items())
+        else replace(relation, **fields)
+    )
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, tuple):
+        return len(old) == len(new) and all(one is other for one, other in zip(old, new, strict=True))
+    return old is new

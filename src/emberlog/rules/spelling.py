@@ -8,8 +8,8 @@ from typing import assert_never
 
 from emberlog.analysis.functions import fallible
 from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
-from emberlog.analysis.terms import operands, with_operands
-from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Variable
+from emberlog.analysis.terms import literal_terms, operands, with_operands
+from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import Type
 
 
@@ -18,6 +18,9 @@ def spelled_out(body: Iterable[Literal], types: Mapping[str, Type]) -> tuple[Lit
 
     `10 / X > 3` becomes `N > 3, N = 10 / X`. Literals keep their places; the new ones stand behind all others.
     """
+    body = tuple(body)
+    if not any(map(_computes, body)):
+        return body
     bindings: list[Literal] = []
 
     def bound(index: int, terms: Iterable[Term]) -> Iterator[Term]:
@@ -47,3 +50,14 @@ def spelled_out(body: Iterable[Literal], types: Mapping[str, Type]) -> tuple[Lit
             case _:
                 assert_never(literal)
     return (*spelled, *bindings)
+
+
+def _computes(literal: Literal) -> bool:
+    """True if a literal may have terms to be spelled out."""
+    match literal:
+        case Bind() | Gather():
+            return False
+        case Filter(Test()):
+            return True
+        case _:
+            return any(isinstance(term, Call) for term in literal_terms(literal))

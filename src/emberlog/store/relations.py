@@ -44,6 +44,7 @@ class Store:
         self._tables = tables
         self._table_of = table_of
         self._stored: dict[str, Stored] = {}
+        self._streamed: list[str] = []  # what statements of the stratum at hand read once
         self._reader: Stratum | None = None
         self._times: Counter[str] | None = None  # how often the stratum reads each relation
         self._has_room = False
@@ -91,6 +92,10 @@ class Store:
             stored.rows = self._tables.count(self._table_of(relation))
         return stored.rows
 
+    def known_count(self, relation: str) -> int | None:
+        """The number of rows, if it is known without a statement."""
+        return self._stored[relation].rows
+
     def in_arrow(self, relation: str) -> bool:
         """True if the rows were given as a table of Arrow, whose columns others may read where they are."""
         stored = self._stored.get(relation)
@@ -130,10 +135,12 @@ class Store:
             yield
         finally:
             self._reader = None
-            for name, stored in self._stored.items():
-                if stored.engine == "streamed":
+            for name in self._streamed:
+                stored = self._stored.get(name)
+                if stored is not None and stored.engine == "streamed":
                     self._tables.detach(self._table_of(name))
                     stored.engine = "no"
+            self._streamed.clear()
 
     def provide(self, relations: Iterable[str]) -> None:
         """Sees to it that the SQL engine has these relations, those of them that are stored here."""
@@ -154,6 +161,7 @@ class Store:
         elif self._is_read_once(relation):
             self._tables.attach(table, Stream(stored.encoded.reader))
             stored.engine = "streamed"
+            self._streamed.append(relation)
         else:
             self._tables.load_stream(table, stored.encoded.reader, stored.encoded.count())
             stored.engine = "table"

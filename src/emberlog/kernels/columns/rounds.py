@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from time import thread_time
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic, thread_time
 
 import numpy as np
 import pyarrow as pa
@@ -26,16 +27,26 @@ ROW = "#row"  # the column that numbers bindings, where they are put together ag
 
 @dataclass(frozen=True)
 class Budget:
-    """How many bindings may be looked at, and until when on the clock of this thread. Past that it is `Overworked`."""
+    """How many bindings may be looked at, and for how many seconds. Past that it is `Overworked`.
+
+    Seconds are those of the processor (a busy machine makes no program larger), which takes longer to ask for than the
+    clock: it is asked only when the clock says that they may be over.
+    """
 
     bindings: int | None = None
-    until: float | None = None
+    seconds: float = inf
+    started: float = field(default_factory=monotonic)
+    worked: float = field(default_factory=thread_time)
 
     def check(self, bindings: int) -> None:
         if self.bindings is not None and bindings > self.bindings:
             raise Overworked(f"more than {self.bindings:,} bindings")
-        if self.until is not None and thread_time() > self.until:
+        if self.spent(self.seconds) > self.seconds:
             raise Overworked("it takes longer than loading a compiler does")
+
+    def spent(self, least: float) -> float:
+        """The seconds of the processor so far; 0 if they are not more than `least`."""
+        return 0.0 if monotonic() - self.started <= least else thread_time() - self.worked
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def interpret(
     statics: Mapping[str, pa.Table],
     exits: Mapping[str, pa.Table],
     watch: Watch,
-    budget: Budget = Budget(),  # noqa: B008 - frozen
+    budget: Budget | None = None,
 ) -> Evaluated:
     """The fixpoint of a component. Raises as the compiled loops do, and `Overworked` where they should do it."""
     if program.mode != "delta":
@@ -71,7 +82,7 @@ def interpret(
     arrays = {name: encoder.rows(name, table.columns) for name, table in statics.items()}
     first = {name: encoder.rows(name, table.columns) for name, table in exits.items()}
     check_contributors(program, arrays, statics)
-    run = Interpreter(program, encoder, arrays, budget, watch)
+    run = Interpreter(program, encoder, arrays, budget or Budget(), watch)
     run.fixpoint(first)
     return Evaluated(
         encoder,

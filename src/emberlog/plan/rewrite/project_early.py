@@ -10,21 +10,30 @@ from dataclasses import replace
 
 from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
-from emberlog.plan.logical import Distinct, Extend, Group, Guard, Join, Plan, Project, Select, Union, columns, keep
-from emberlog.plan.strata import ProgramPlan, RelationPlan
+from emberlog.plan.logical import (
+    Distinct,
+    Extend,
+    Group,
+    Guard,
+    Join,
+    Plan,
+    Project,
+    Select,
+    Union,
+    columns,
+    keep,
+    with_children,
+)
+from emberlog.plan.strata import ProgramPlan, RelationPlan, with_plans, with_relations
 
 
 def project_early(program: ProgramPlan) -> ProgramPlan:
-    strata = tuple(
-        replace(stratum, relations=tuple(_relation(relation) for relation in stratum.relations))
-        for stratum in program.strata
-    )
-    return replace(program, strata=strata)
+    return replace(program, strata=tuple(with_relations(stratum, _relation) for stratum in program.strata))
 
 
 def _relation(relation: RelationPlan) -> RelationPlan:
     """Delta plans of sets and extrema are made distinct afterwards; other plans say so themselves."""
-    return replace(
+    return with_plans(
         relation,
         start=relation.start and _below_distinct(relation.start),
         exit=relation.exit and _below_distinct(relation.exit),
@@ -35,11 +44,11 @@ def _relation(relation: RelationPlan) -> RelationPlan:
 def _below_distinct(plan: Plan) -> Plan:
     match plan:
         case Distinct(child):
-            return Distinct(_rows(child))
-        case Group(child, keys, folds) if all(fold.function in ("min", "max", "countd") for fold in folds):
-            return Group(_rows(child), keys, folds)
-        case Project(child, items):
-            return Project(_below_distinct(child), items)
+            return with_children(plan, [_rows(child)])
+        case Group(child, _, folds) if all(fold.function in ("min", "max", "countd") for fold in folds):
+            return with_children(plan, [_rows(child)])
+        case Project(child):
+            return with_children(plan, [_below_distinct(child)])
         case _:
             return plan
 
@@ -48,10 +57,10 @@ def _rows(plan: Plan) -> Plan:
     """A plan whose duplicates do not count."""
     match plan:
         case Union(inputs):
-            return Union(tuple(_rows(child) for child in inputs))
+            return with_children(plan, [_rows(child) for child in inputs])
         case Project(child, items):
             needed = frozenset(name for _, term in items for name in variables(term))
-            return Project(run_deep(_body(child, needed)), items)
+            return with_children(plan, [run_deep(_body(child, needed))])
         case _:
             return plan
 
@@ -60,18 +69,18 @@ def _body(plan: Plan, needed: frozenset[str]) -> Deep[Plan]:
     """A body of which only the columns `needed` are read above."""
     match plan:
         case Guard(child, terms, shown):
-            return replace(plan, input=(yield _body(child, needed.union(terms, shown))))
+            return with_children(plan, [(yield _body(child, needed.union(terms, shown)))])
         case Select(child, conditions):
             read = {name for condition in conditions for name in variables(condition)}
-            return Select((yield _body(child, needed | read)), conditions)
+            return with_children(plan, [(yield _body(child, needed | read))])
         case Extend(child, column, term):
-            return Extend((yield _body(child, (needed - {column}).union(variables(term)))), column, term)
+            return with_children(plan, [(yield _body(child, (needed - {column}).union(variables(term))))])
         case Join(Join() as left, right):
             wanted = needed.union(columns(right))
             kept = tuple(name for name in columns(left) if name in wanted)
             left = yield _body(left, wanted)
             if len(kept) < len(columns(left)):
                 return replace(plan, left=Distinct(keep(left, kept)))
-            return replace(plan, left=left)
+            return with_children(plan, [left, right])
         case _:
             return plan

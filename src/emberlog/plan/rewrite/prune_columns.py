@@ -23,8 +23,10 @@ from emberlog.plan.logical import (
     Top,
     Union,
     Unit,
+    children,
     columns,
     keep,
+    with_children,
 )
 from emberlog.plan.strata import ProgramPlan
 
@@ -53,58 +55,49 @@ class _Pruning:
             case Unit():
                 return plan
             case Scan(_, names):
-                return replace(plan, columns=tuple(name if name in needed else None for name in names))
+                read = tuple(name if name in needed else None for name in names)
+                return plan if read == names else replace(plan, columns=read)
             case Select(child, conditions):
-                read = {name for condition in conditions for name in variables(condition)}
-                return Select((yield self.prune(child, needed | read)), conditions)
+                tested = {name for condition in conditions for name in variables(condition)}
+                return with_children(plan, [(yield self.prune(child, needed | tested))])
             case Extend(child, column, term):
                 if column not in needed:
                     pruned: Plan = yield self.prune(child, needed)
                     return pruned
-                return Extend((yield self.prune(child, (needed - {column}) | set(variables(term)))), column, term)
+                return with_children(plan, [(yield self.prune(child, (needed - {column}) | set(variables(term))))])
             case Expand(child, column, start, stop, step):
-                read = {name for term in (start, stop, step) for name in variables(term)}
-                return replace(plan, input=(yield self.prune(child, (needed - {column}) | read)))
+                bounds = {name for term in (start, stop, step) for name in variables(term)}
+                return with_children(plan, [(yield self.prune(child, (needed - {column}) | bounds))])
             case Join(left, right):
                 shared = columns(left).keys() & columns(right).keys()
-                return replace(
-                    plan,
-                    left=(yield self._narrow(left, needed | shared)),
-                    right=(yield self._narrow(right, needed | shared)),
-                )
+                sides = [(yield self._narrow(left, needed | shared)), (yield self._narrow(right, needed | shared))]
+                return with_children(plan, sides)
             case Antijoin(left, right, where):
                 shared = columns(left).keys() & columns(right).keys()
-                read = {name for condition in where for name in variables(condition)}
-                return Antijoin(
-                    (yield self.prune(left, needed | shared | read)), (yield self._narrow(right, shared | read)), where
-                )
+                tested = {name for condition in where for name in variables(condition)}
+                kept_side = yield self.prune(left, needed | shared | tested)
+                return with_children(plan, [kept_side, (yield self._narrow(right, shared | tested))])
             case Lookup(left, right, column):
                 if column not in needed:
                     looked: Plan = yield self.prune(left, needed)
                     return looked
                 shared = columns(left).keys() & columns(right).keys()
-                return replace(
-                    plan,
-                    left=(yield self.prune(left, needed | shared)),
-                    right=(yield self._narrow(right, shared | {column})),
-                )
+                sides = [(yield self.prune(left, needed | shared)), (yield self._narrow(right, shared | {column}))]
+                return with_children(plan, sides)
             case Project(child, items):
                 kept = tuple((name, term) for name, term in items if name in needed)
-                return Project((yield self.prune(child, {name for _, term in kept for name in variables(term)})), kept)
-            case Distinct(child):
-                return Distinct((yield self.prune(child, set(columns(child)))))
+                below: Plan = yield self.prune(child, {name for _, term in kept for name in variables(term)})
+                return with_children(plan, [below]) if len(kept) == len(items) else Project(below, kept)
             case Group(child, keys, folds):
-                read = set(keys) | {fold.argument for fold in folds if fold.argument is not None}
-                return Group((yield self.prune(child, read)), keys, folds)
-            case Union(inputs):
+                grouped = set(keys) | {fold.argument for fold in folds if fold.argument is not None}
+                return with_children(plan, [(yield self.prune(child, grouped))])
+            case Distinct() | Top() | Union():
                 parts = []
-                for child in inputs:
+                for child in children(plan):
                     parts.append((yield self.prune(child, set(columns(child)))))
-                return Union(tuple(parts))
-            case Top(child):
-                return replace(plan, input=(yield self.prune(child, set(columns(child)))))
+                return with_children(plan, parts)
             case Guard(child, terms, shown):
-                return replace(plan, input=(yield self.prune(child, needed.union(terms, shown))))
+                return with_children(plan, [(yield self.prune(child, needed.union(terms, shown)))])
             case _:
                 assert_never(plan)
 

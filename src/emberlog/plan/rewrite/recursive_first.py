@@ -30,6 +30,8 @@ def _ordered(plan: Plan, done: dict[int, tuple[Plan, bool]]) -> Deep[tuple[Plan,
     if not _is_plain_join(plan):
         return with_children(plan, parts), any(recent)
     first = recent.index(True, 1) - 1 if any(recent) else 0
+    if isinstance(plan, Join) and first == 0 and len(parts) == 2:
+        return with_children(plan, parts), any(recent)
     return _joined(parts, first), any(recent)
 
 
