@@ -8,7 +8,7 @@ rule counts, sums or averages, `_` is one of the bindings that it ranges over, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -66,7 +66,7 @@ def unread_columns(program: Program) -> dict[str, frozenset[int]]:
         match item:
             case Rule() if not is_ground(item):
                 counts = any(head.predicate in counted for head in item.heads)
-                for atom, positions in _used_by_rule(item, counts):
+                for atom, positions in _used_by_rule(item, counts, whole):
                     used.setdefault(atom.predicate, set()).update(positions)
                     widths.setdefault(atom.predicate, len(atom.arguments))
             case Declaration(name, attributes):
@@ -91,11 +91,14 @@ def _whole(program: Program) -> Iterator[str]:
                 pass
 
 
-def _used_by_rule(rule: Rule, counts: bool) -> Iterator[tuple[Atom, set[int]]]:
-    """Every atom of a body with the positions that it uses."""
+def _used_by_rule(rule: Rule, counts: bool, whole: Container[str]) -> Iterator[tuple[Atom, set[int]]]:
+    """Every atom of a body with the positions that it uses, but for those of relations that are read as a `whole`."""
     roots: tuple[Term | Formula, ...] = tuple(argument for head in rule.heads for argument in head.arguments)
     if rule.body is not None:
         roots = (*roots, rule.body)
+    atoms = [(atom, binds) for root in roots for atom, binds in _atoms(root, counts) if atom.predicate not in whole]
+    if not atoms:
+        return
     times = Counter(node.name for root in roots for node in walk(root) if isinstance(node, Variable))
 
     def matches_anything(term: Term) -> bool:
@@ -107,10 +110,8 @@ def _used_by_rule(rule: Rule, counts: bool) -> Iterator[tuple[Atom, set[int]]]:
             case _:
                 return False
 
-    for root in roots:
-        for atom, binds in _atoms(root, counts):
-            spots = {i for i, term in enumerate(atom.arguments) if binds or not matches_anything(term)}
-            yield atom, spots
+    for atom, binds in atoms:
+        yield atom, {i for i, term in enumerate(atom.arguments) if binds or not matches_anything(term)}
 
 
 def _atoms(node: Term | Formula, counts: bool) -> Iterator[tuple[Atom, bool]]:

@@ -97,6 +97,9 @@ def common(types: Iterable[Guess]) -> Guess:
 # --- variables of a rule ---------------------------------------------------------------------------------------------
 
 
+_ANYWHERE = Label(NOWHERE)
+
+
 @dataclass
 class Columns:
     """The types of columns as inferred so far, and the place that gave each its type."""
@@ -108,7 +111,7 @@ class Columns:
     def of(self, reader: str, name: str, position: int) -> tuple[Guess, Label]:
         """Type and place of the column that an argument of `name` in a rule of `reader` stands for."""
         key = (name, position + self.layout.shift(reader, name))
-        return self.types.get(key), self.places.get(key, Label(NOWHERE))
+        return self.types.get(key), self.places.get(key, _ANYWHERE)
 
 
 @dataclass
@@ -140,9 +143,9 @@ def variables_of(draft: Draft, columns: Columns, chosen: Mapping[str, Type] | No
             type, _ = columns.of(draft.predicate, atom.predicate, position)
             found.matched.add(argument.name)
             if type is not None:
-                found.places.setdefault(
-                    argument.name, Label(argument.span, f"`{argument.name}` is a {show(type)} here")
-                )
+                if argument.name not in found.places:
+                    told = f"`{argument.name}` is a {show(type)} here"
+                    found.places[argument.name] = Label(argument.span, told)
                 known = found.types.get(argument.name)
                 found.types[argument.name] = fit(known, type.wide if type != LITERAL else type) or known
     _bind(draft.body, found, chosen or {})
@@ -266,8 +269,8 @@ def infer(parts: Iterable[Part], facts: Iterable[Fact], layout: Layout, *, toler
     for part in parts:
         _feed_heads(part, columns, fixed)
         keys = [(name, position) for name in part.predicates for position in range(layout.arity(name))]
-        _close(columns, keys, tolerant)
-        _feed_heads(part, columns, fixed)
+        if _close(columns, keys, tolerant):
+            _feed_heads(part, columns, fixed)
     return columns
 
 
@@ -305,8 +308,12 @@ def _feed(columns: Columns, fixed: set[tuple[str, int]], key: tuple[str, int], t
     return True
 
 
-def _close(columns: Columns, keys: Iterable[tuple[str, int]], tolerant: bool) -> None:
+def _close(columns: Columns, keys: Iterable[tuple[str, int]], tolerant: bool) -> bool:
+    """Makes numbers of columns whose type nothing else tells. Says whether there were some."""
+    changed = False
     for key in keys:
         known = columns.types.get(key)
         if known == LITERAL or (known is None and not tolerant):
             columns.types[key] = NUMBER
+            changed = True
+    return changed

@@ -51,10 +51,12 @@ def walk(node: Term | Formula) -> Iterator[Term | Formula]:
 def children(node: Term | Formula) -> tuple[Term | Formula, ...]:
     """What stands directly below a node."""
     match node:
-        case Variable() | Anonymous() | Constant() | Parameter() | Truth():
-            return ()
+        case And(parts) | Or(parts):
+            return parts
         case Call(_, arguments) | Atom(_, arguments):
             return arguments
+        case Variable() | Anonymous() | Constant() | Parameter() | Truth():
+            return ()
         case Aggregate(_, arguments, limit):
             return arguments if limit is None else (*arguments, limit)
         case Collect(_, target, body):
@@ -65,8 +67,6 @@ def children(node: Term | Formula) -> tuple[Term | Formula, ...]:
             return (left, right)
         case Test(call):
             return (call,)
-        case And(parts) | Or(parts):
-            return parts
         case Sort(keys):
             return tuple(key for key, _ in keys)
         case Limit(count):
