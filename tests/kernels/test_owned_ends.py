@@ -109,7 +109,7 @@ def test_a_thread_that_cannot_start_ends_the_others() -> None:
                 raise RuntimeError("can't start new thread")
             super().start()
 
-    with eager(), mock.patch.object(owned, "Thread", Few), pytest.raises(RuntimeError, match="start new"):
+    with eager(), mock.patch.object(threading, "Thread", Few), pytest.raises(RuntimeError, match="start new"):
         run(REACH, {"s": [(0,)], "a": CHAIN}, 5, ("p",))
     assert len(started) == 3
 

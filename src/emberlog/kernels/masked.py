@@ -10,7 +10,7 @@ import numpy as np
 
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.masks import WORDS
-from emberlog.kernels.crew import share
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.memory import release
 from emberlog.kernels.pivoted import ByPivots
 from emberlog.kernels.runtime import drain_masks, expand_masks
@@ -57,7 +57,8 @@ class MaskedRun(ByPivots):
         if len(blocks) >= SAMPLED:
             self.unsure = workers
             self._try(blocks[len(blocks) // 2][:SAMPLE])
-        share(blocks, workers, self._block, lambda: self.watch.look(sum(self.counts.values())))
+        with Crew(workers, lambda: self.watch.look(sum(self.counts.values()))) as crew:
+            crew.each(blocks, self._block)
         for found in self.blocks.values():
             found.sort(key=lambda block: block.first)
         self._free.clear()  # their memory is for whoever reads the rows

@@ -7,7 +7,7 @@ wait, each owner has a thread, and they meet after each half of a round.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import Barrier, BrokenBarrierError, Thread
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from emberlog.deadline import shielded
 from emberlog.kernels.cache import call
 from emberlog.kernels.code.buckets import IDLE, LAST, RING
 from emberlog.kernels.code.owned import BOTH, PUT, TAKE
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.rounds import EVER, ROUNDS, WORK
@@ -128,7 +129,6 @@ class Shared:
         """Rounds by a thread for each owner, as long as many facts wait."""
         done: list[tuple[int, int]] = []  # what each round took, and the facts there were then
         going, nothing = True, np.zeros(1, np.int64)
-        failures: list[BaseException] = []
 
         def close() -> None:
             nonlocal going
@@ -152,32 +152,12 @@ class Shared:
                     took, facts = done.pop(0)
                     watch.rounds([took], facts)
 
-        def worker(rank: int) -> None:
-            try:
-                work(rank)
-            except BrokenBarrierError:
-                pass
-            except BaseException as error:
-                failures.append(error)
-                stop()
-
         def stop() -> None:
             taken.abort()
             closed.abort()
 
-        crew = [Thread(target=worker, args=(rank,), daemon=True) for rank in range(1, self.owners)]
-        try:
-            for thread in crew:
-                thread.start()
-            work(0)
-        except BaseException as error:
-            stop()
-            for thread in crew:
-                if thread.ident is not None:  # else it was not started
-                    thread.join()
-            raise (failures[0] if failures and isinstance(error, BrokenBarrierError) else error) from None
-        for thread in crew:
-            thread.join()
+        with Crew(self.owners) as crew:
+            crew.together(work, stop, BrokenBarrierError)
         if self.counts[:, 0].any():
             watch.failed(int(self.counts[:, 0].max()))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from emberlog.components.layout import TableLayout
 from emberlog.kernels.cache import call
-from emberlog.kernels.crew import share
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.runtime import mark
@@ -112,7 +112,8 @@ class PivotRun(ByPivots):
     def run(self) -> Pivoted:
         shares = 1 if self.workers == 1 else min(SHARES * self.workers, max(self.number // FEWEST, 1))
         workers = min(self.workers, shares)
-        share(list(range(shares)), workers, partial(self._share, step=shares), self._look, self.stop)
+        with Crew(workers, self._look) as crew:
+            crew.each(range(shares), partial(self._share, step=shares), self.stop)
         return self.result
 
     def _look(self) -> None:

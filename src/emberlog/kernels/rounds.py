@@ -7,7 +7,6 @@ for others, so that it sends a fact once and a better value when there is one. A
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from emberlog.kernels.cache import call
 from emberlog.kernels.cluster.exchange import Exchange, PeerLost
 from emberlog.kernels.cluster.threads import thread_exchanges
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.prepare import Arrays, Prepared
 from emberlog.kernels.state import State
@@ -106,29 +106,12 @@ def run_together(prepared: Prepared, exits: Mapping[str, Arrays], workers: int, 
     result = Rounds(prepared)
     result.states = [State(prepared) for _ in range(workers)]
     exchanges = thread_exchanges(workers)
-    failures: list[BaseException] = []
 
     def work(rank: int) -> None:
-        try:
-            run_worker(result.states[rank], exits, exchanges[rank], watch.rounds if rank == 0 else _ignore)
-        except BaseException as error:
-            failures.append(error)
-            exchanges[rank].abort(str(error))
+        run_worker(result.states[rank], exits, exchanges[rank], watch.rounds if rank == 0 else _ignore)
 
-    crew = [Thread(target=work, args=(rank,), daemon=True) for rank in range(workers)]
-    for thread in crew:
-        thread.start()
-    try:
-        for thread in crew:
-            while thread.is_alive():
-                thread.join(0.1)
-                watch.look(0)
-    except BaseException:
-        exchanges[0].abort("the run was stopped")
-        raise
-    if failures:
-        telling = [f for f in failures if not isinstance(f, PeerLost)] or failures
-        raise telling[0]
+    with Crew(workers) as crew:
+        crew.together(work, lambda: exchanges[0].abort("the run was stopped"), PeerLost)
     result.derivations = sum(state.derivations for state in result.states)
     result.bytes_exchanged = sum(exchange.bytes_sent for exchange in exchanges)
     return result

@@ -11,7 +11,7 @@ import pytest
 from emberlog.components.compositions import Composition, RowRelation, RowsProgram, Side, StaticRelation, Storage
 from emberlog.generate import dag, gnp, grid, heap, rmat, tree
 from emberlog.generate.draw import Tables
-from emberlog.kernels.rows import crew
+from emberlog.kernels import crew
 from emberlog.kernels.rows.evaluate import RowsRun
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.rows.values import OutOfRange

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emberlog.components.compositions import Storage
-from emberlog.kernels.rows import crew
+from emberlog.kernels import crew
 from emberlog.kernels.rows.evaluate import RowsRun
 from kernels.rows import twin
 from kernels.rows.strategies import Case, cases

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emberlog.components.compositions import Storage
-from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows.delta import Delta, Metas
 from emberlog.kernels.rows.layout import BITS, FORM, SIZE, View, decode, grouped, words_of
 from emberlog.kernels.rows.parts import packed, together

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from emberlog.components.compositions import RowRelation, RowsProgram, Storage
-from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows.layout import Ids
 from emberlog.kernels.rows.matrices import MatrixRun
 from emberlog.kernels.rows.relations import StaticRows, StaticValues

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from emberlog.components.compositions import RowRelation
-from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, gathered, longer
 from emberlog.kernels.rows.expand import AT, DERIVED, ROWS
 from emberlog.kernels.rows.layout import SIZE, View, words_of

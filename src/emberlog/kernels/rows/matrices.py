@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emberlog.components.compositions import Composition, RowRelation, RowsProgram, Side
-from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.dense import CHANGED, PAIRS, WHOLE, close_panel, fallen, relax, relax_panel, widest
 from emberlog.kernels.rows.layout import Ids, Longs, Values

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from emberlog.components.compositions import Kind, RowRelation, ValueType
-from emberlog.kernels.rows.crew import Crew
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows.delta import Buffer, Delta, Metas, gathered
 from emberlog.kernels.rows.layout import Ids, Values, View, grouped, words_of
 from emberlog.kernels.rows.parts import packed, together

@@ -13,8 +13,8 @@ import numpy as np
 
 from emberlog.components.compositions import Composition, RowsProgram, Side, Storage
 from emberlog.diagnostics import sized
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows._jit import jit
-from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View
 from emberlog.kernels.rows.maprows import MapRows

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from emberlog.components.compositions import RowRelation, Storage
+from emberlog.kernels.crew import Crew
 from emberlog.kernels.rows._jit import jit
-from emberlog.kernels.rows.crew import Crew
 from emberlog.kernels.rows.delta import Delta, gathered
 from emberlog.kernels.rows.expand import AT, DERIVED, expand
 from emberlog.kernels.rows.layout import SIZE, Ids, Longs, View, decode
