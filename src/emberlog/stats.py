@@ -62,6 +62,17 @@ def default_rounds(facts: int) -> int:
 MOST_ROUNDS = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change of the way while a stratum was evaluated: what was done from then on, and why."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}, because {self.why}"
+
+
 @dataclass(slots=True)
 class StratumStats:
     """One stratum of a run. A figure that was not measured is None."""
@@ -82,6 +93,7 @@ class StratumStats:
     stopped: str = ""
     deltas: list[int] = field(default_factory=list)
     residual: float | None = None
+    events: list[Event] = field(default_factory=list)
 
     def restart(self) -> None:
         """Forgets what was told of an evaluation that begins again, perhaps by another evaluator."""
@@ -163,7 +175,8 @@ def cells_of(row: StratumStats | Step) -> tuple[str, ...]:
     """A row as text, a cell for each heading: a stratum has the names of its predicates, a step stands in brackets."""
     if isinstance(row, Step):
         return (f"[{row}]", "", "", "", "", "", f"{row.seconds:.3f}", "")
-    told = "; ".join(filter(None, (row.how or row.because, row.kept)))
+    why = "" if any(event.why == row.because for event in row.events) else row.because
+    told = "; ".join(filter(None, (row.how or why, row.kept, *map(str, row.events))))
     return (
         ", ".join(row.predicates),
         f"{row.evaluator}: {told}" if told else row.evaluator,

@@ -40,7 +40,7 @@ from emberlog.plan.partials import Decision, Partial
 from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.evaluate import SqlEvaluator
 from emberlog.sql.spark import SparkEngine, to_frame
-from emberlog.stats import Meter, StratumStats
+from emberlog.stats import Event, Meter, StratumStats
 from emberlog.thresholds import FEW_RETURNED, MOST_NAMES
 from emberlog.types import INT64_MAX, NUMBER, Type
 
@@ -257,6 +257,8 @@ class DistributedKernels:
         stats.placement = "spark (tasks)"
         one = len(reports) == 1
         stats.how = reports[0]["how"] + ("" if one else f", {len(reports)} tasks")
+        events = dict.fromkeys(Event(what, why) for report in reports for what, why in report["events"])
+        stats.events += events
         stats.rounds = max(report["rounds"] for report in reports)
         stats.deltas = list(reports[0]["deltas"]) if one else stats.deltas
         stats.derivations = sum(report["derivations"] for report in reports)

@@ -90,6 +90,7 @@ def evaluate_locally(
         infinite = evaluated.has_infinite_sums()
     stats.evaluator = "kernel"
     stats.how = evaluated.how
+    stats.events += evaluated.events
     stats.derivations = evaluated.derivations
     stats.facts = sum(evaluated.counts.values())
     stats.rounds = max(stats.rounds, evaluated.rounds)

@@ -29,7 +29,7 @@ from emberlog.plan.strata import RelationPlan, Stratum
 from emberlog.sql.duck import DuckEngine
 from emberlog.sql.evaluate import COMPUTED_ONCE, SqlEvaluator
 from emberlog.sql.statement import Statement
-from emberlog.stats import Outgrown, RoundLimit, StratumStats
+from emberlog.stats import Event, Outgrown, RoundLimit, StratumStats
 from emberlog.store.relations import Store, reads_of
 from emberlog.thresholds import KEPT_SHARE, MOST_TO_LOOK_AT, SHARED_ROWS, SHORT_FACTS, SHORT_SECONDS, SMALL_ROWS
 from emberlog.types import Column
@@ -177,6 +177,7 @@ class LocalExecutor(Executor):
         except Outgrown:
             self.sql.meter = meter
             stats.restart()
+            stats.events.append(Event("loops", "statements are not soon done with it"))
             self._by_kernels(stratum, choice, stats)
         finally:
             self.sql.meter = meter
@@ -192,6 +193,7 @@ class LocalExecutor(Executor):
         if self.options.evaluator == "kernel" and isinstance(failed, Unsuited):
             raise refusal(stratum.names, stats.because) from None
         stats.restart()
+        stats.events.append(Event("statements", stats.because))
         self.engine.take_what_is_left()
         self._by_sql(stratum, stats)
 

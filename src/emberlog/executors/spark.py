@@ -48,7 +48,7 @@ from emberlog.sessions import beside_interrupts, is_same
 from emberlog.sql.evaluate import SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.sql.statement import Statement
-from emberlog.stats import Outgrown, RoundLimit, StratumStats
+from emberlog.stats import Event, Outgrown, RoundLimit, StratumStats
 from emberlog.thresholds import MOST_TO_LOOK_AT, SMALL_RESULT, SMALL_SOURCE
 
 if TYPE_CHECKING:
@@ -267,6 +267,7 @@ class SparkExecutor(Executor):
                     fix=reason.fix or 'use evaluator="auto" or "sql"',
                 ) from reason
             stats.because = reason.message
+            stats.events.append(Event("statements", reason.message))
             return False
         except RoundLimit as error:
             from emberlog.sql.cycles import with_cycle
@@ -380,6 +381,7 @@ class SparkExecutor(Executor):
             self.driver.evaluate(stratum, stats)
         except Outgrown:
             stats.why = f"more than {counted(room or 0, 'row')}: moved from the driver to Spark"
+            stats.events.append(Event("on Spark", f"it has more than {counted(room or 0, 'row')}"))
             return False
         self.meter.rows = meter.rows
         stats.placement, stats.why = f"driver ({stats.placement})", why

@@ -14,6 +14,7 @@ from emberlog.kernels.encode import Encoder
 from emberlog.kernels.memory import release
 from emberlog.kernels.watch import Failed
 from emberlog.memory import Budget
+from emberlog.stats import Event
 from emberlog.store.kept import Kept
 
 Columns = list[np.ndarray[Any, Any]]
@@ -46,6 +47,7 @@ class Evaluated:
     bytes_exchanged: int = 0
     residual: float | None = None
     converged: bool = False  # an iteration that reached its end
+    events: list[Event] = field(default_factory=list)
     pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
 
     def has_infinite_sums(self) -> bool:

@@ -16,6 +16,7 @@ from emberlog.kernels import cache
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.columns.rounds import Budget, interpret
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
+from emberlog.stats import Event
 from emberlog.thresholds import BINDING_BYTES, MOST_BINDINGS, NO_SECONDS, SMALL_BINDINGS, SMALL_SECONDS
 
 # How long the interpreter has worked on each program so far. What was long enough, in one run or in many, is worth
@@ -44,7 +45,7 @@ def evaluate(
             return interpret(program, statics, exits, watch, Budget(min(MOST_BINDINGS, max(room, SMALL_BINDINGS))))
         except Overworked as error:
             raise Unsuited(str(error)) from None
-    why, key = "", hash((program.tables, program.rules))
+    stopped, key = list[Event](), hash((program.tables, program.rules))
     if cache.INTERPRETS and interprets(program, choices, _inputs(statics, exits, choices)) and _is_short(key):
         budget = Budget(SMALL_BINDINGS, SMALL_SECONDS)
         try:
@@ -52,14 +53,14 @@ def evaluate(
         except Overworked as error:
             _SPENT[key] = SMALL_SECONDS
             again()
-            why = f", after the interpreter stopped: {error}"
+            stopped.append(Event("compiled loops", f"the interpreter stopped: {error}"))
         finally:
             spent = budget.spent(NO_SECONDS)
             _SPENT[key] = _SPENT.get(key, 0.0) + (spent if spent > NO_SECONDS else 0.0)
     from emberlog.kernels import native
 
     found = native.evaluate(program, statics, exits, watch, choices, starts, end)
-    found.how += why
+    found.events[:0] = stopped
     return found
 
 

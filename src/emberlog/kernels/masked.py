@@ -73,7 +73,7 @@ class MaskedRun(ByPivots):
         slots = sum(state.count(name) for name in self.prepared.tables)
         facts = sum(self._drain(state, name, _room(0)) for name in self.prepared.tables)
         if facts < FULL_SAMPLE * slots:
-            raise Sparse
+            raise Sparse("pivots have little in common")
         self._free.append((state, room))
 
     def _block(self, pivots: range) -> None:
@@ -95,7 +95,7 @@ class MaskedRun(ByPivots):
             self._free.append((state, room))
             self.unsure -= 1
             if self.unsure >= 0 and sum(self.counts.values()) < MASK_PIVOTS * self.slots:
-                raise Sparse
+                raise Sparse("pivots have little in common")
 
     def _call(self, state: State, pivots: range, budget: int) -> None:
         most = self.watch.most_rounds

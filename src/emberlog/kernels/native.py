@@ -33,6 +33,7 @@ from emberlog.kernels.runtime import within
 from emberlog.kernels.state import State
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.memory import Budget
+from emberlog.stats import Event
 
 HALF = 2**31 - 1
 
@@ -60,8 +61,9 @@ def evaluate(
     begin = {name: encoder.rows(name, table.columns) for name, table in (starts or {}).items()}
     check_contributors(program, arrays, statics)
     keeps = all(starts_within(begin[t.name], first[t.name], t.keys) for t in program.tables) if starts else True
+    events: list[Event] = []
     if program.mode == "accumulate" and not keeps:
-        # A group of the start that nothing contributes to is gone after a round: only states know that.
+        events.append(Event("each round replaces the state", "nothing contributes to a group of the start"))
         program = replaced(program, mode="replace")
     counts = {name: table.num_rows for name, table in (*statics.items(), *exits.items())}
     inputs = Inputs(counts, encoder.sizes, memory.budget)
@@ -79,7 +81,9 @@ def evaluate(
         given = (program, encoder, arrays, first, begin, choices, watch, memory, end, peers)
         halt = Halt(watch.halted)
         with watch.halting(halt.set):
-            return evaluate_loops(way, *given, halt)
+            found = evaluate_loops(way, *given, halt)
+        found.events[:0] = events
+        return found
 
     narrow = way.narrowed() if fits else way
     try:
@@ -87,7 +91,7 @@ def evaluate(
     except Failed:
         if narrow is way:
             raise
-    # A number left 32 bits, perhaps: with 64 it is certain.
+    events.append(Event("whole numbers in 64 bits", "one left 32 bits, or an operation has no value"))
     return loops(way)
 
 
@@ -107,28 +111,35 @@ def evaluate_loops(
 ) -> Evaluated:
     """By loops over facts, which `halt` ends."""
     indexes: Indexes = {}
+    events: list[Event] = []
 
     def made(way: Way) -> Prepared:
         return prepare(program, way, encoder, statics, choices.workers, indexes, memory.budget, halt)
 
     if way.kind == "gather" and not _lead_to_groups(way.back, statics, constant_groups(program, encoder.sizes, exits)):
+        events.append(Event("sums hand on changes", "there are contributions to groups that are not there yet"))
         way = way.handing_on()
     prepared = made(way)
     if way.kind == "masks" and prepared.bytes + State.needs(prepared) > memory.budget:
+        events.append(Event("pivot by pivot", "masks have no room in memory"))
         prepared = made(way.one_by_one())
     if prepared.ranges is not None:
         return _by_owners(prepared, encoder, exits, choices.workers, watch, memory)
     fitting = _with_room(prepared, choices, memory)
     if program.mode != "delta":
-        return _iterated(prepared, encoder, exits, starts, end, watch)
-    if way.pivoted:
+        found = _iterated(prepared, encoder, exits, starts, end, watch)
+    elif way.pivoted:
         grouped = grouped_exits(prepared, exits, choices.part)
         try:
-            return _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
-        except Sparse:
+            found = _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
+        except Sparse as reason:
+            events.append(Event("pivot by pivot", str(reason)))
             prepared = made(way.one_by_one())
-            return _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
-    return _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
+            found = _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
+    else:
+        found = _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
+    found.events += events
+    return found
 
 
 def _lead_to_groups(back: tuple[Nest, ...], statics: Mapping[str, Lazy], there: np.ndarray[Any, Any]) -> bool:

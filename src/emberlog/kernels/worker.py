@@ -82,6 +82,7 @@ class KernelWorker:
         told = {
             "counts": done.counts,
             "how": done.how,
+            "events": [[event.what, event.why] for event in done.events],
             "rounds": max(done.rounds, stats.rounds),
             "deltas": stats.deltas,
             "derivations": done.derivations,
