@@ -22,10 +22,9 @@ from emberlog.kernels.rows.tables import (
     NEXT,
     improve,
     recycle,
-    turn_values,
     unpack_values,
 )  # fmt: skip
-from emberlog.kernels.rows.turn import count_columns
+from emberlog.kernels.rows.turn import count_columns, turn_values
 from emberlog.kernels.rows.values import BEYOND, LIMIT, RIGHT, OutOfRange, dtype_of
 
 STRETCH = 1 << 12
@@ -115,25 +114,18 @@ class Tables:
 class MapRows(Rows):
     """A recursive minimum. Maxima are minima of negated values."""
 
+    store: Tables
+    columns: Tables | None
+
     def __init__(self, relation: RowRelation, domains: tuple[int, int], crew: Crew, by_column: ByColumn) -> None:
         super().__init__(relation, domains, crew)
-        self._tables = Tables(relation, self.first, self.second, crew)
-        self._columns = Tables(relation, self.second, self.first, crew) if by_column == "full" else None
+        self.store = Tables(relation, self.first, self.second, crew)
+        self.columns = Tables(relation, self.second, self.first, crew) if by_column == "full" else None
         dtype = dtype_of(relation.value)
-        self._tall_buffers = [Buffer(words_of(self.first), dtype) for _ in range(crew.size)] if self._columns else []
-
-    @property
-    def stored(self) -> int:
-        return self._tables.bytes + (self._columns.bytes if self._columns is not None else 0)
-
-    def full(self, flipped: bool) -> View:
-        if not flipped:
-            return self._tables.view
-        assert self._columns is not None
-        return self._columns.view
+        self._tall_buffers = [Buffer(words_of(self.first), dtype) for _ in range(crew.size)] if self.columns else []
 
     def join(self, join: Join) -> int:
-        self._tables.improve(join, self.buffers)
+        self.store.improve(join, self.buffers)
         derived = sum(int(buffer.state[DERIVED]) for buffer in self.buffers)
         self.facts += sum(int(buffer.state[NEW]) for buffer in self.buffers)
         for buffer in self.buffers:
@@ -143,9 +135,9 @@ class MapRows(Rows):
 
     def turn(self) -> int:
         super().turn()
-        if self._columns is not None and self.delta.facts:
+        if self.columns is not None and self.delta.facts:
             columns = self.changed(True)
-            self._columns.improve(
+            self.columns.improve(
                 Join(columns.xs, columns.view, columns.view, True, op=RIGHT, weight=columns.facts), self._tall_buffers
             )
             for buffer in self._tall_buffers:
@@ -162,7 +154,7 @@ class MapRows(Rows):
         return Delta(ys, View(meta, items, view.bits, words_of(self.first), values), delta.facts, ys)
 
     def chunks(self, rows: int) -> Iterator[tuple[np.ndarray, ...]]:
-        view = self._tables.view
+        view = self.store.view
         ends = np.cumsum(view.meta[:, 1] >> SIZE)
         begin, done = 0, 0
         while begin < len(ends) and ends[-1] > done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +86,21 @@ class Join:
     alone: bool = False
 
 
+class Stored(Protocol):
+    """Rows of a relation in memory."""
+
+    @property
+    def view(self) -> View: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+
 class Rows(ABC):
     """A recursive relation: its full rows, the facts of its last turn, and both by columns where rules read them so."""
+
+    store: Stored
+    columns: Stored | None
 
     def __init__(self, relation: RowRelation, domains: tuple[int, int], crew: Crew) -> None:
         self.relation, self.crew = relation, crew
@@ -105,10 +119,6 @@ class Rows(ABC):
         """Join rows, take in what is new or better; the number of derivations."""
 
     @abstractmethod
-    def full(self, flipped: bool) -> View:
-        """All facts, by the first column or, `flipped`, by the second."""
-
-    @abstractmethod
     def turned(self, delta: Delta) -> Delta:
         """A delta by columns."""
 
@@ -116,10 +126,16 @@ class Rows(ABC):
     def chunks(self, rows: int) -> Iterator[tuple[np.ndarray, ...]]:
         """The facts as columns, in pieces of about `rows` facts."""
 
+    def full(self, flipped: bool) -> View:
+        """All facts, by the first column or, `flipped`, by the second."""
+        found = self.columns if flipped else self.store
+        assert found is not None
+        return found.view
+
     @property
-    @abstractmethod
     def stored(self) -> int:
         """The bytes of the full rows."""
+        return self.store.bytes + (self.columns.bytes if self.columns is not None else 0)
 
     @property
     def bytes(self) -> int:

@@ -21,6 +21,9 @@ from emberlog.kernels.rows.turn import turned
 
 
 class SetRows(Rows):
+    store: Store
+    columns: Store | None
+
     def __init__(
         self, relation: RowRelation, domains: tuple[int, int], crew: Crew, storage: Storage, by_column: ByColumn
     ) -> None:
@@ -28,16 +31,6 @@ class SetRows(Rows):
         self.store = Store(*domains, storage)
         self.width = self.second  # the most ids that a row can have
         self.columns = Store(self.second, self.first, storage) if by_column == "full" else None
-
-    @property
-    def stored(self) -> int:
-        return self.store.bytes + (self.columns.bytes if self.columns is not None else 0)
-
-    def full(self, flipped: bool) -> View:
-        if not flipped:
-            return self.store.view
-        assert self.columns is not None
-        return self.columns.view
 
     def turned(self, delta: Delta) -> Delta:
         return turned(delta.xs, delta.view, delta.facts, self.first, self.tall)

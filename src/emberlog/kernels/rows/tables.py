@@ -190,26 +190,6 @@ def recycle(gone: Longs, items: Ids, free: Longs) -> None:
 
 
 @jit
-def turn_values(
-    xs: Ids, meta: Longs, items: Ids, values: Values, ys: Ids, counts: Longs, columns: Ids, out: Values
-) -> None:
-    """Counted columns of lists with values become lists with values: `counts` becomes their meta."""
-    at = 0
-    for y in ys:
-        counts[y, 0] = at
-        at += counts[y, 1]
-        counts[y, 1] <<= SIZE
-    for x in xs:
-        for i in range(meta[x, 0], meta[x, 0] + (meta[x, 1] >> SIZE)):
-            y = items[i]
-            columns[counts[y, 0]] = x
-            out[counts[y, 0]] = values[i]
-            counts[y, 0] += 1
-    for y in ys:
-        counts[y, 0] -= counts[y, 1] >> SIZE
-
-
-@jit
 def unpack_values(begin: int, end: int, meta: Longs, items: Ids, values: Values, xs: Ids, ys: Ids, out: Values) -> None:
     """The triples of the tables of rows `begin` to `end`."""
     at = 0

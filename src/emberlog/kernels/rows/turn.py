@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emberlog.kernels.rows._jit import jit
+from emberlog.kernels.rows._jit import inlined, jit
 from emberlog.kernels.rows.delta import Delta, Metas
 from emberlog.kernels.rows.layout import (
     BITS,
@@ -13,6 +13,7 @@ from emberlog.kernels.rows.layout import (
     SIZE,
     Ids,
     Longs,
+    Values,
     View,
     fill_range,
     flip,
@@ -51,16 +52,29 @@ def count_columns(xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, cou
     return n
 
 
-@jit
-def fill_columns(
-    xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, ys: Ids, counts: Longs, columns: Ids
-) -> None:
-    """Turn counted columns into lists: `counts` becomes the meta of the columns."""
+@inlined
+def begin_columns(ys: Ids, counts: Longs) -> None:
+    """Where the list of each column begins, in column 0, and its form and size, in column 1, of their numbers."""
     at = 0
     for y in ys:
         counts[y, 0] = at
         at += counts[y, 1]
         counts[y, 1] <<= SIZE
+
+
+@inlined
+def end_columns(ys: Ids, counts: Longs) -> None:
+    """Lists that have been filled begin again where they began."""
+    for y in ys:
+        counts[y, 0] -= counts[y, 1] >> SIZE
+
+
+@jit
+def fill_columns(
+    xs: Ids, meta: Longs, items: Ids, bits: Longs, words: int, ys: Ids, counts: Longs, columns: Ids
+) -> None:
+    """Turn counted columns into lists: `counts` becomes the meta of the columns."""
+    begin_columns(ys, counts)
     for x in xs:
         where, tag = meta[x, 0], meta[x, 1]
         form = tag & FORM
@@ -79,8 +93,22 @@ def fill_columns(
                 if y >= 0:
                     columns[counts[y, 0]] = x
                     counts[y, 0] += 1
-    for y in ys:
-        counts[y, 0] -= counts[y, 1] >> SIZE
+    end_columns(ys, counts)
+
+
+@jit
+def turn_values(
+    xs: Ids, meta: Longs, items: Ids, values: Values, ys: Ids, counts: Longs, columns: Ids, out: Values
+) -> None:
+    """Counted columns of lists with values become lists with values: `counts` becomes their meta."""
+    begin_columns(ys, counts)
+    for x in xs:
+        for i in range(meta[x, 0], meta[x, 0] + (meta[x, 1] >> SIZE)):
+            y = items[i]
+            columns[counts[y, 0]] = x
+            out[counts[y, 0]] = values[i]
+            counts[y, 0] += 1
+    end_columns(ys, counts)
 
 
 @jit
