@@ -97,7 +97,7 @@ class Engine:
         workers: int | None = None,
         coordination: str = "auto",
         limits: Limits | Mapping[str, float] | None = None,
-        memory: str | None = None,
+        memory: str | int | None = None,
         run_dir: str | Path | None = None,
         checkpoint: str | Path | None = None,
         nulls: Literal["error", "drop"] = "error",
@@ -109,8 +109,8 @@ class Engine:
         _choose("executor", executor, EXECUTORS)
         _choose("coordination", coordination, ("auto",))
         _choose("nulls", nulls, ("error", "drop"))
-        if workers is not None and workers < 1:
-            raise UsageError(f"workers must be at least 1, not {workers}")
+        if workers is not None and not (isinstance(workers, int) and workers >= 1):
+            raise UsageError(f"workers is a number of at least 1, not {workers!r}")
         if memory is not None:
             from emberlog.memory import bytes_of
 
@@ -146,8 +146,8 @@ class Engine:
         from emberlog.relation import Relation
 
         self._check_open()
-        if not name:
-            raise UsageError("a relation needs a name")
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"the name of a relation is a text, not {name!r}")
         if isinstance(source, Relation) and header is None and delimiter is None:
             self._sources[name] = RelationSource(source)
         else:
@@ -219,7 +219,7 @@ class Engine:
             how = replace(how, check_prem=check_prem)
             with self._working(how) as stop:
                 with clock.step("check"), how.deadline.enforced("reading the program"):
-                    program = parse(Text("<program>", text))
+                    program = parse(_program(text))
                 result = self._run(program, None, params, how, naive, self._tell(warnings), persist=persist)
                 stop.check()
                 return result
@@ -295,6 +295,8 @@ class Engine:
     ) -> Relation:
         """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program, or of the last one that
         this thread ran."""
+        if not isinstance(goal, str):
+            raise UsageError(f"a goal is a text, not {type(goal).__name__}", fix='query("tc(1, Y)")')
         tell, last = self._tell(warnings), self._last.asked
         if program is None and last is None:
             raise UsageError(
@@ -305,11 +307,11 @@ class Engine:
         with self._working(how):
             with how.clock.step("check"), how.deadline.enforced("reading the program"):
                 if program is not None:
-                    asked = _Asked(parse(Text("<program>", program)), None, dict(params or {}), naive)
+                    asked = _Asked(parse(_program(program)), None, _params(params), naive)
                 else:
                     assert last is not None
                     tell = "ignore" if tell == "show" else tell  # its run has told already
-                    asked = replace(last, params={**last.params, **(params or {})}, naive=naive or last.naive)
+                    asked = replace(last, params={**last.params, **_params(params)}, naive=naive or last.naive)
                 asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
             result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive, tell)
         self._last.asked = asked
@@ -331,7 +333,7 @@ class Engine:
 
         self._check_open()
         folder = None if persist is None else path_of(persist, "persist")
-        given, clock = dict(params or {}), options.clock
+        given, clock = _params(params), options.clock
         with clock.step("look at sources"):
             sources = {**self._all_sources(program, facts_dir), **_list_sources(given)}
             catalog = self._whole_catalog(goals_as_rules(program)[0], sources, given, options)
@@ -493,8 +495,8 @@ class Engine:
 
     def check(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> list[Verdict]:
         """A verdict for each aggregate that stands inside recursion."""
-        program = parse(Text("<program>", text))
-        checked = check_aggregates(program, self._known(program, params), params or {})
+        program = parse(_program(text))
+        checked = check_aggregates(program, self._known(program, params), _params(params))
         tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
         return list(checked.verdicts)
 
@@ -511,7 +513,7 @@ class Engine:
     ) -> Plan:
         """How the program would be evaluated with these options, which are those of `run`: text by `str()`, HTML in a
         notebook, a picture by `to_svg()`."""
-        program = parse(Text("<program>", text))
+        program = parse(_program(text))
         return self.explain_program(program, params, evaluator, placement, naive, warnings=warnings, **options)
 
     def explain_program(
@@ -545,7 +547,7 @@ class Engine:
         return Plan(compiled, known, placement)
 
     def _known(self, program: Program, params: Params | None) -> dict[str, tuple[Column, ...] | None]:
-        return self._catalog(program, {**self._sources, **_list_sources(params or {})}, Clock(), Deadline())
+        return self._catalog(program, {**self._sources, **_list_sources(params)}, Clock(), Deadline())
 
     # --- the end -------------------------------------------------------------------------------------------------
 
@@ -592,9 +594,23 @@ def _choose(what: str, value: str, known: Iterable[str]) -> None:
         raise UsageError(f"{what} {value!r} is not known", fix=f"{what} is one of {', '.join(known)}")
 
 
-def _list_sources(params: Params) -> dict[str, Source]:
+def _program(text: str) -> Text:
+    """The text of a program that a caller gave."""
+    if not isinstance(text, str):
+        raise UsageError(f"a program is a text, not {type(text).__name__}", fix="run_file() takes the path of a file")
+    return Text("<program>", text)
+
+
+def _params(params: Params | None) -> dict[str, Any]:
+    """The parameters of a call. Raises UsageError for values that none can have."""
+    given = {} if params is None else params
+    check_parameters(given)
+    return dict(given)
+
+
+def _list_sources(params: Params | None) -> dict[str, Source]:
     """The relations `$NAME` that lists among the parameters are. Raises UsageError for values that none can have."""
-    check_parameters(params)
+    params = _params(params)
     lists = lists_of(params)
     if not lists:
         return {}

@@ -30,13 +30,14 @@ WHOLE = Path("/")
 FEWER = "write(path), to_spark(), head(n) and a loop over the relation need no room for all rows"
 
 
-def bytes_of(text: str) -> int:
-    """A size such as `4GB`."""
+def bytes_of(size: str | int) -> int:
+    """A size such as `4GB`, or a number of bytes."""
+    text = str(size)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?\s*", text.lower())
-    size = float(found.group(1)) * UNITS[found.group(2)] if found is not None else 0
-    if not 0 < size < math.inf:
+    number = float(found.group(1)) * UNITS[found.group(2)] if found is not None else 0
+    if not 0 < number < math.inf:
         raise UsageError(f"memory is a size such as 4GB, not {text[:40]!r}")
-    return int(size)
+    return int(number)
 
 
 # --- the machine and its groups --------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ class Budget:
         if memory is None:
             total = int(SHARE * max(free_memory() - reserved, 0))
         else:
-            total = bytes_of(memory) if isinstance(memory, str) else memory
+            total = bytes_of(memory)
         return Budget(max(total // shares, 1), max(anonymous(), IDLE), memory is not None)
 
     def used(self) -> int:

@@ -27,6 +27,8 @@ _ALLOWED = "a parameter is a bool, int, float, str, date, datetime or Decimal, o
 
 def check_parameters(params: Params) -> None:
     """Raises UsageError for values that parameters cannot have."""
+    if not isinstance(params, Mapping):
+        raise UsageError(f"params are values by name, not {_shown(params)}", fix='params={"ID": 1}')
     for name, value in params.items():
         if not isinstance(name, str):
             raise UsageError(f"the name of a parameter is a text, not {_shown(name)}")

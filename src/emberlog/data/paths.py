@@ -15,6 +15,8 @@ Files: TypeAlias = Literal["anywhere", "confined"]  # where a program's `.input`
 
 def path_of(value: str | Path, what: str) -> Path:
     """A path that a caller gave. `what` is what it is for. Raises UsageError if no file can have it."""
+    if not isinstance(value, str | os.PathLike):
+        raise UsageError(f"{what} is a path, not {value!r}")
     problem = _impossible(os.fspath(value))
     if problem is not None:
         raise UsageError(f"{what} {os.fspath(value)!r}: {problem}")

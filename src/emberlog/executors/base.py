@@ -55,7 +55,7 @@ class Options:
     nulls: Literal["error", "drop"] = "error"
     placement: Placement = "auto"
     workers: int | None = None
-    memory: str | None = None
+    memory: str | int | None = None
     evaluator: Literal["auto", "sql", "kernel"] = "auto"
     check_prem: bool = False
     wishes: Wishes = field(default_factory=Wishes)

@@ -56,8 +56,8 @@ class Causes:
         self._bound = bound
         self._types = types
 
-    def of(self, calls: Iterable[Call]) -> list[str]:
-        """The cause, if one of the calls is known to have no value; else all that there might be."""
+    def of(self, calls: Iterable[Call], others: Iterable[str] = ()) -> list[str]:
+        """The cause, if one of the calls is known to have no value; else all that there might be, and the `others`."""
         possible: dict[str, None] = {}
         everything: dict[str, None] = {}
         for call in calls:
@@ -73,7 +73,7 @@ class Causes:
                 return [str(found)]
             except _Unknown:
                 possible[general] = None
-        return list(possible or everything)
+        return [*(possible or everything), *others]
 
     def _value(self, term: Term, within: tuple[str, ...] = ()) -> Value:
         """The value of a term. `within` are the variables whose value it is a part of: equations may go in a circle."""

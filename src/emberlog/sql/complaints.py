@@ -23,13 +23,15 @@ def no_value(rule: CoreRule | None, guard: Guard, values: list[str]) -> DataErro
     if rule is None:
         return InternalError("a statement complained of a rule that is not in the program")
     named = [(name, value) for name, value in zip(guard.shown, values, strict=False) if not name.startswith(("?", "!"))]
-    shown = ", ".join(f"{_column(rule, name)} = {_literal(value, rule.types.get(name))}" for name, value in named)
+    written = [(name, value) for name, value in named if "/" not in name]  # the others are ours
+    shown = ", ".join(f"{_column(rule, name)} = {_literal(value, rule.types.get(name))}" for name, value in written)
     place = f" for {shown}" if shown else ""
     if guard.complaint != NO_VALUE:
         kind = TooLarge if DOES_NOT_FIT in guard.complaint else DataError
         return kind(f"`{rule.predicate}` {guard.complaint}{place}", span=rule.span)
     bound = {literal.variable: literal.term for literal in rule.body if isinstance(literal, Bind)}
-    causes = [*Causes(dict(named), bound, rule.types).of(_all_calls(rule)), *_sum_causes(rule), *_range_causes(rule)]
+    others = (*_sum_causes(rule), *_range_causes(rule))
+    causes = Causes(dict(named), bound, rule.types).of(_all_calls(rule), others)
     kind = TooLarge if any(DOES_NOT_FIT in cause for cause in causes) else DataError
     return kind(
         f"this rule has no value{place}: {' or '.join(causes)}",
