@@ -94,6 +94,26 @@ def memory(
     _tell(_benchmark("memory").run(target, executor or ["local", "spark"], quick, scratch, _say))
 
 
+@commands.command()
+def placement(
+    program: Annotated[list[str] | None, typer.Option(help="Only this: components, sssp, reach, pagerank.")] = None,
+    rows: Annotated[list[int] | None, typer.Option(help="Tables of so many rows (else 100,000 to 10,000,000).")] = None,
+    values: Annotated[list[str] | None, typer.Option(help="Only these values: numbers, texts.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small tables: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Recursion over Spark tables: in the driver, in Spark's tasks, and where a run puts it by itself."""
+    code, target = _benchmark("placement"), _target(out)
+    for name in program or ():
+        if name not in code.PROGRAMS:
+            raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(code.PROGRAMS)}")
+    for kind in values or ():
+        if kind not in ("numbers", "texts"):
+            raise UsageError(f"values are numbers or texts, not {kind!r}")
+    sizes = rows or (code.QUICK if quick else code.SIZES)
+    _tell(code.run(target, program or list(code.PROGRAMS), sizes, values or ["numbers", "texts"], _say))
+
+
 def _target(out: Path | None) -> Path:
     """The folder for the tables."""
     target: Path = out or _benchmark("kernels").default_out()
