@@ -269,7 +269,7 @@ def _refused(example: Example, evaluator: str, naive: bool) -> AbstractContextMa
 
 
 # A round of SQL is half a second of jobs on Spark: one program of each kind of evaluation runs always.
-ROUNDS = ("powerlog/sssp.dl", "powerlog/pagerank.dl", "powerlog/commnet.dl")
+ROUNDS = ("powerlog/sssp.dl", "powerlog/commnet.dl")
 ON_SPARK = [
     pytest.param(
         example,

@@ -68,6 +68,7 @@ def _compile(
     with stage("check"):
         checked = check(spelled, catalog, params, naive=naive, require_sources=require_sources)
     checked_as(checked)
+    setting.wishes.check(checked)
     with stage("plan"):
         wanted = frozenset(wanted_relations(program, checked) | {name for name, _ in goals})
         sized = frozenset() if keep_rows else frozenset(sized_relations(program))

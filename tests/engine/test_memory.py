@@ -418,6 +418,7 @@ def test_a_result_that_is_refused_takes_no_memory(tmp_path: Path) -> None:
     assert peak.python < ABOVE + bytes_of("120MB"), peak
 
 
+@pytest.mark.slow  # two minutes; budgets of single processes are kept in every run
 @pytest.mark.spark
 def test_workers_on_spark_share_the_budget(tmp_path: Path) -> None:
     """The Java process is Spark's, and not counted."""

@@ -181,6 +181,8 @@ def test_options_are_those_of_a_run(options: dict[str, Any], told: str) -> None:
         assert stratum["evaluator"] == told
         with pytest.raises(emberlog.UsageError, match="there is no option"):
             engine.explain(TC, storag="rows")
+        with pytest.raises(emberlog.UsageError, match="`arc` is not recursive"):
+            engine.explain(TC, partition={"arc": 0})
 
 
 def test_a_goal_is_told_as_written() -> None:

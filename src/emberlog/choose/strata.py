@@ -119,7 +119,9 @@ def choose(plan: ProgramPlan, setting: Setting) -> dict[tuple[str, ...], Choice]
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
     """The choice for a stratum where another executor evaluates it, or other workers do."""
     placed = replace(choice, setting=setting)
-    return keeping(placed, stratum, plan, setting.rows) if choice.by_kernels else placed
+    # What threads of one process keep does not depend on how many they are.
+    same = not choice.by_kernels or choice.setting.executor == setting.executor == "local"
+    return placed if same else keeping(placed, stratum, plan, setting.rows)
 
 
 def keeping(choice: Choice, stratum: Stratum, plan: ProgramPlan, rows: frozenset[str]) -> Choice:

@@ -114,7 +114,6 @@ class Executor(ABC):
     sql: SqlEvaluator
 
     def __init__(self, compiled: Compiled, workers: int, options: Options, scratch: Path, budget: Budget) -> None:
-        options.wishes.check(compiled.checked)
         self.budget = budget
         self.program = compiled.checked
         self.plan = compiled.plan
