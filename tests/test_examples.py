@@ -268,7 +268,8 @@ def _refused(example: Example, evaluator: str, naive: bool) -> AbstractContextMa
     return nullcontext()
 
 
-# A round of SQL is half a second of jobs on Spark: one program of each kind of evaluation runs always.
+# A round of SQL is half a second of jobs on Spark: a program with deltas and one with states run always. Sums that hand
+# on changes take a minute; `test_stats` has a small one.
 ROUNDS = ("powerlog/sssp.dl", "powerlog/commnet.dl")
 ON_SPARK = [
     pytest.param(
