@@ -1,0 +1,63 @@
+"""Divides the inputs of a component among workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from emberlog.components.shares import WorkerPlan
+from emberlog.kernels.choices import Columns
+from emberlog.kernels.columns.joins import Column
+from emberlog.kernels.encode import Encoder, by_name, check_contributors
+from emberlog.kernels.parts.parcels import Rows, divided, owners
+from emberlog.kernels.parts.part import ComponentPart
+from emberlog.kernels.watch import Watch
+
+
+def build_parts(
+    plan: WorkerPlan,
+    statics: Mapping[str, pa.Table],
+    exits: Mapping[str, pa.Table],
+    size: int,
+    watch: Callable[[int], Watch],
+) -> tuple[Encoder, list[ComponentPart]]:
+    """The parts of `size` workers with their first facts, and what decodes them. `watch` is asked for each rank."""
+    encoder = Encoder(plan.program, by_name([statics, exits]))
+    arrays = {name: [_wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
+    check_contributors(plan.program, arrays, statics)
+    shares = _static_shares(plan, arrays, size)
+    parts = [ComponentPart(plan, encoder, shares[rank], rank, size, watch(rank)) for rank in range(size)]
+    for name, table in exits.items():
+        columns = [_wide(column) for column in encoder.rows(name, table.columns)]
+        owner = owners([columns[spot] for spot in plan.homes[name]], table.num_rows, size)
+        for rank, rows in divided(columns, owner):
+            parts[rank].put(Rows({name: rows}))
+    return encoder, parts
+
+
+def _static_shares(plan: WorkerPlan, arrays: Mapping[str, Columns], size: int) -> list[dict[str, Columns]]:
+    """The statics of each worker: all rows where they are replicated, else those that it owns."""
+    shares: list[dict[str, Columns]] = [{} for _ in range(size)]
+    for name, spots in plan.statics.items():
+        columns = arrays[plan.sources[name]]
+        rows = max(len(column) for column in columns)
+        if spots is None or size == 1:
+            for share in shares:
+                share[name] = columns
+            continue
+        for share in shares:
+            share[name] = [column[:0] for column in columns]
+        owner = owners([columns[spot] for spot in spots], rows, size)
+        # A column that no rule reads has no values.
+        read = [spot for spot, column in enumerate(columns) if len(column) == rows]
+        for rank, found in divided([columns[spot] for spot in read], owner):
+            for spot, column in zip(read, found, strict=True):
+                shares[rank][name][spot] = column
+    return shares
+
+
+def _wide(column: Column) -> Column:
+    """Ids and numbers in 64 bits."""
+    return column if column.dtype.kind == "f" else column.astype(np.int64)

@@ -1,0 +1,99 @@
+"""A component evaluated by workers: on threads of this process, or under a simulated clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+import pyarrow as pa
+
+from emberlog.components.program import OVER_COLUMNS
+from emberlog.components.shares import WorkerPlan
+from emberlog.kernels.choices import Choices, Evaluated
+from emberlog.kernels.parts.build import build_parts
+from emberlog.kernels.watch import Watch
+from emberlog.workers.alone import Alone, run_alone
+from emberlog.workers.modes import Auto
+from emberlog.workers.part import Part
+from emberlog.workers.simulated import Costs, Simulation
+from emberlog.workers.stats import Coordinated
+from emberlog.workers.straggle import Straggle, disturbances
+from emberlog.workers.threads import run_threads, thread_peers
+from emberlog.workers.worker import Worker
+
+SEED = 0  # of stragglers: a run is disturbed in the same way each time
+
+
+def evaluate_by_workers(
+    plan: WorkerPlan, statics: Mapping[str, pa.Table], exits: Mapping[str, pa.Table], watch: Watch, choices: Choices
+) -> Evaluated:
+    """The fixpoint, under the coordination that is wished. Raises `Failed` as the interpreter does."""
+    size, mode = choices.workers, choices.coordination
+    assert mode is not None
+    facts = [0] * size
+    encoder, parts = build_parts(plan, statics, exits, size, lambda rank: PartWatch(watch, facts, rank))
+    auto = Auto(plan.condenses) if mode == "auto" else None
+    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)))
+    watch.look(sum(part.count for part in parts))
+    lanes = ran.lanes
+    return Evaluated(
+        encoder,
+        {table.name: sum(part.tables[table.name].count for part in parts) for table in plan.program.tables},
+        f"{size} workers {OVER_COLUMNS}, {mode}",
+        rounds=max(lane.iterations for lane in lanes),
+        derivations=sum(lane.derivations for lane in lanes),
+        bytes_exchanged=sum(lane.bytes for lane in lanes),
+        pieces=lambda name: (part.rows(name) for part in parts),
+        coordination=ran,
+    )
+
+
+def _run(
+    parts: Sequence[Part], mode: str, auto: Auto | None, choices: Choices, look: Callable[[], None]
+) -> Coordinated:
+    """Lets workers with these parts work: on threads, or one after the other under a simulated clock."""
+    size, straggle = len(parts), None if choices.straggle is None else Straggle.of(choices.straggle)
+    if choices.simulate is not None:
+        simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto).run()
+        return replace(simulated, why=_why(auto, "simulated"))
+    if size == 1 and straggle is None:
+        alone = Worker(parts[0], Alone(), mode, auto)
+        return Coordinated(mode, [alone.lane], run_alone(alone), _why(auto))
+    peers = thread_peers(size)
+    workers = [Worker(part, own, mode, auto) for part, own in zip(parts, peers, strict=True)]
+    seconds = run_threads(workers, peers, disturbances(straggle, SEED, size), look)
+    return Coordinated(mode, [worker.lane for worker in workers], seconds, _why(auto))
+
+
+def _why(auto: Auto | None, *more: str) -> str:
+    return "; ".join((*([] if auto is None else [auto.why]), *more))
+
+
+class PartWatch:
+    """What one worker asks: limits hold for the facts of all of them."""
+
+    def __init__(self, watch: Watch, facts: list[int], rank: int) -> None:
+        self._watch = watch
+        self._facts = facts
+        self._rank = rank
+
+    @property
+    def most_rounds(self) -> int:
+        return self._watch.most_rounds
+
+    def look(self, facts: int) -> None:
+        self._facts[self._rank] = facts
+        self._watch.look(sum(self._facts))
+
+    def rounds(self, deltas: list[int], facts: int) -> None:
+        self.look(facts)
+
+    def failed(self, code: int) -> None:
+        self._watch.failed(code)
+
+    def halting(self, halt: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._watch.halting(halt)
+
+    def halted(self) -> None:
+        self._watch.halted()
