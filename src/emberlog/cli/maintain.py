@@ -1,0 +1,68 @@
+"""`emberlog maintain`: a view of a program, changed by a script."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emberlog.diagnostics import EmberlogError, UsageError, render
+from emberlog.notices import chosen
+
+
+def maintain(
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM", help="A program file (.dl).")],
+    script: Annotated[
+        Path | None,
+        typer.Argument(metavar="SCRIPT", help="Changes, a line each; else they are read from the terminal."),
+    ] = None,
+    facts: Annotated[Path | None, typer.Option("-F", "--facts", help="Folder that .input reads from.")] = None,
+    scheduler: Annotated[str, typer.Option(help="The order of the tasks of a change.")] = "hybrid",
+    param: Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop a change with an error after so many seconds.")] = None,
+    warnings: Annotated[str, typer.Option("--warnings", help="show, error or ignore.")] = "show",
+    explain: Annotated[bool, typer.Option("--explain", help="Print how each relation is maintained.")] = False,
+    stats: Annotated[bool, typer.Option("--stats", help="Print what each change took.")] = False,
+) -> None:
+    """Keep a program's relations current: read changes (+arc(1,2).  -arc(3,4).  commit  abort  +rule ...  -rule ...
+    ?- goal.) and print what they change. The end of the script commits."""
+    from emberlog.cli import _params
+    from emberlog.engine import Engine, read_program
+    from emberlog.maintain.script import Script
+    from emberlog.syntax.parser import parse
+
+    lines = sys.stdin if script is None else _read(script)
+    asks = script is None and sys.stdin.isatty()
+    limits = {name: value for name, value in (("rows", rows), ("seconds", seconds)) if value is not None}
+    with Engine(executor="local", limits=limits or None, warnings=chosen(warnings)) as engine:
+        view = engine.maintain_program(
+            parse(read_program(program)), scheduler, _params(param), facts_dir=facts or Path()
+        )
+        if explain:
+            print(view.explain())
+        reader = Script(view)
+        for number, line in enumerate(lines, 1):
+            seen = view.stats
+            try:
+                for answer in reader.read(line):
+                    print(answer, flush=asks)
+            except EmberlogError as error:
+                if not asks:
+                    print(f"at line {number} of the script:", file=sys.stderr)
+                    raise
+                for diagnostic in error.diagnostics():
+                    print(render(diagnostic), file=sys.stderr)
+            if stats and view.stats is not seen:
+                print(view.stats, file=sys.stderr)
+        for answer in reader.commit() if reader.waits else ():
+            print(answer)
+
+
+def _read(script: Path) -> list[str]:
+    try:
+        return script.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"cannot read {script}: {error.strerror or error}") from error

@@ -1,0 +1,40 @@
+"""Programs with other rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from emberlog.diagnostics import UsageError
+from emberlog.source import Source
+from emberlog.syntax.nodes import Program, Rule
+from emberlog.syntax.parser import parse
+from emberlog.syntax.printer import show
+
+
+def heads_of(text: Source) -> set[str]:
+    """The predicates that the rules of a text are for."""
+    return {head.predicate for rule in _rules(text) for head in rule.heads}
+
+
+def with_rules(program: Program, text: Source) -> Program:
+    """The program with more rules."""
+    return replace(program, items=(*program.items, *_rules(text)))
+
+
+def without_rules(program: Program, text: Source) -> Program:
+    """The program without some rules. Raises `UsageError` for one that it does not have."""
+    items = list(program.items)
+    for rule in _rules(text):
+        if rule not in items:
+            raise UsageError(f"the program has no rule `{show(rule)}`", fix="a rule is removed as it was written")
+        items.remove(rule)
+    return replace(program, items=tuple(items))
+
+
+def _rules(text: Source) -> list[Rule]:
+    """The rules that a text consists of."""
+    items = parse(text).items
+    rules = [item for item in items if isinstance(item, Rule)]
+    if len(rules) < len(items) or not rules:
+        raise UsageError("only rules and facts can be added and removed", fix="p(X) <- q(X).")
+    return rules

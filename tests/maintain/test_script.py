@@ -1,0 +1,54 @@
+"""`emberlog maintain`: scripts of changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """.decl arc(x: number, y: symbol)
+.input arc
+p(Y, count(X)) <- arc(X, Y).
+.output p
+"""
+SCRIPT = """+arc(2, "a").
+-arc(1, "a").
+commit
+// what was said last of a row counts
++arc(9, "z").
+-arc(9, "z").
++arc(3, "b").
+abort
+?- p("a", N).
++rule q(X) <- p(X, 2).
+-arc(2, "a").
+"""
+
+
+def command(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    (folder / "p.dl").write_text(PROGRAM, encoding="utf-8")
+    (folder / "arc.facts").write_text("1\ta\n5\ta\n", encoding="utf-8")
+    (folder / "s.txt").write_text(script, encoding="utf-8")
+    line = [
+        sys.executable,
+        "-m",
+        "emberlog",
+        "maintain",
+        str(folder / "p.dl"),
+        str(folder / "s.txt"),
+        "-F",
+        str(folder),
+    ]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+def test_a_script_prints_signed_differences(tmp_path: Path) -> None:
+    done = command(tmp_path, SCRIPT)
+    assert done.stdout.splitlines() == ['p("a", 2).', '+q("a").', '-p("a", 2).', '+p("a", 1).', '-q("a").'], done.stderr
+    assert done.returncode == 0
+
+
+def test_a_wrong_line_is_told_with_its_number(tmp_path: Path) -> None:
+    done = command(tmp_path, 'commit\n+arc("x", "a").\n')
+    assert done.returncode == 2
+    assert "line 2" in done.stderr and '"x" is no number' in done.stderr

@@ -1,0 +1,44 @@
+"""Maintained equals recomputed, after every change: random programs, data and changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from maintain.sequences import Step, assert_maintained, sequences
+from maintain.templates import maintained_templates
+from strategies import (
+    Case,
+    aggregate_programs,
+    arithmetic_programs,
+    programs,
+    recursive_programs,
+    small_programs,
+    wide_programs,
+)
+
+ANY = st.one_of(
+    maintained_templates(),
+    programs(),
+    recursive_programs(),
+    aggregate_programs(),
+    arithmetic_programs(),
+    small_programs(),
+    wide_programs(),
+)
+FEW = settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
+MANY = settings(FEW, max_examples=2000)
+
+
+@FEW
+@given(sequences(ANY))
+def test_maintained_equals_recomputed(drawn: tuple[Case, list[Step]]) -> None:
+    assert_maintained(*drawn)
+
+
+@pytest.mark.slow
+@MANY
+@given(sequences(ANY))
+def test_maintained_equals_recomputed_in_thousands(drawn: tuple[Case, list[Step]]) -> None:
+    assert_maintained(*drawn)
