@@ -19,7 +19,7 @@ def aggregate(function: str, values: Sequence[Value]) -> Value | None:
             return len(set(values))
         case "sum":
             return total(values)
-        case "min":
+        case "min" | "witness":
             return extremum(min, values) if values else None
         case "max":
             return extremum(max, values) if values else None

@@ -68,7 +68,7 @@ def gives_other(term: nodes.Term, bound: Collection[str]) -> bool:
             return name in bound
         case nodes.Call("land" | "lor" | "lnot" | "min" | "max", arguments):
             return any(gives_other(argument, bound) for argument in arguments)
-        case nodes.Aggregate("min" | "max" | "topk") | nodes.Call("match" | "contains"):
+        case nodes.Aggregate("min" | "max" | "topk") | nodes.Call("match" | "contains" | "starts_with" | "ends_with"):
             return False
         case _:
             return True

@@ -14,6 +14,7 @@ from naive.booleans import read_booleans
 from naive.heads import EvaluationError, head_cells, rows_of, shape_of
 from naive.iteration import Iteration, find_iteration, index_is_read, index_of
 from naive.kinds import PLAIN, Columns, enter, infer
+from naive.named import by_position
 from naive.normal import InvalidProgram, Rule, normalize, predicates
 from naive.values import Row, Undefined, compare
 
@@ -44,7 +45,7 @@ def evaluate(
     """
     given = {name: {tuple(row) for row in rows} for name, rows in facts.items()}
     given |= {f"${name}": {(value,) for value in values} for name, values in params.items() if isinstance(values, list)}
-    program = read_booleans(program, given)
+    program = read_booleans(by_position(program), given)
     normal = normalize(program, params)
     components = [part for part in in_order(normal.rules) if wanted is None or part & needed(wanted, normal.rules)]
     columns = infer(program, normal.rules, given, floats or ())

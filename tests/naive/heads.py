@@ -80,6 +80,10 @@ def part_of(rule: Rule, i: int, binding: Binding, columns: Columns) -> Part:
     term, column = rule.head.arguments[i], columns.get((rule.head.predicate, i), PLAIN)
     if not isinstance(term, nodes.Aggregate):
         return Part(enter(value_of(term, binding), column), plain=True)
+    if term.function.startswith("arg_"):
+        return Part(value_of(term.arguments[0], binding), (value_of(term.arguments[1], binding),))
+    if term.function in ("min", "max") and len(term.arguments) == 2:
+        return Part(convert(value_of(term.arguments[0], binding), column.kind))
     value = value_of(term.arguments[-1], binding)
     if term.function in ("sum", "min", "max", "topk"):
         value = convert(value, column.kind)
@@ -93,7 +97,11 @@ def combine(
 ) -> frozenset[Row]:
     if not shape or rule is None:
         return frozenset(tuple(part.value for part in cells) for cells in contributed)
+    pairs = {i for i, term in shape.items() if term.function in ("min", "max") and len(term.arguments) == 2}
+    contributed = [cells for cells in contributed if not any(is_nan(cells[i].value) for i in pairs)]
     for i, term in shape.items():
+        if term.function == "top":
+            return best_of_groups(i, term, contributed)
         if term.function == "topk":
             return best_rows(i, term, contributed)
     groups: dict[Row, list[Cells]] = {}
@@ -106,7 +114,7 @@ def combine(
             rows.add(
                 tuple(
                     enter(
-                        combined(shape[i].function, [cells[i] for cells in members]),
+                        combined(shape[i].function, [cells[i] for cells in reaching(shape, i, members)]),
                         columns.get((rule.head.predicate, i), PLAIN),
                     )
                     if i in shape
@@ -119,6 +127,14 @@ def combine(
     return frozenset(rows)
 
 
+def reaching(shape: Mapping[int, nodes.Aggregate], i: int, members: Sequence[Cells]) -> Sequence[Cells]:
+    """The members of a group that a column aggregates: of a witness those whose value, before it, is the best."""
+    if shape[i].function != "witness":
+        return members
+    best = combined(shape[i - 1].function, [cells[i - 1] for cells in members])
+    return [cells for cells in members if cells[i - 1].value == best]
+
+
 def enumerate_names(group: Row) -> Iterator[tuple[str, Value]]:
     for i, value in enumerate(group):
         yield f"group {i}", value
@@ -126,6 +142,8 @@ def enumerate_names(group: Row) -> Iterator[tuple[str, Value]]:
 
 def combined(function: str, parts: Iterable[Part]) -> Value:
     """The aggregate of the parts of one group (at least one)."""
+    if function.startswith("arg_"):
+        return best_witness(function.removeprefix("arg_"), list(parts))
     identified: dict[tuple[Value, ...], Value] = {}
     own, plain = [], []
     for part in parts:
@@ -143,6 +161,14 @@ def combined(function: str, parts: Iterable[Part]) -> Value:
     value = aggregate(function, own + plain)
     assert value is not None
     return value
+
+
+def best_witness(function: str, parts: Sequence[Part]) -> Value:
+    """The least of the identities that have the best value."""
+    best = aggregate(function, [part.value for part in parts])
+    found = aggregate("min", [part.identity[0] for part in parts if part.identity and part.value == best])
+    assert found is not None
+    return found
 
 
 # --- orders ----------------------------------------------------------------------------------------------------------
@@ -164,6 +190,15 @@ def best_rows(place: int, term: nodes.Aggregate, contributed: Iterable[Cells]) -
     rows = [row for row in rows if not is_nan(row[place])]
     rows.sort(key=lambda row: ascending(row[place]), reverse=True)
     return frozenset(rows[: limit_of(term.limit)])
+
+
+def best_of_groups(place: int, term: nodes.Aggregate, contributed: Iterable[Cells]) -> frozenset[Row]:
+    """top: for each group the first rows by the value, descending, then by the column behind it, ascending."""
+    groups: dict[Row, list[Cells]] = {}
+    for cells in contributed:
+        rest = (part.value for i, part in enumerate(cells) if i not in (place, place + 1))
+        groups.setdefault(tuple(rest), []).append(cells)
+    return frozenset(row for members in groups.values() for row in best_rows(place, term, members))
 
 
 def first_rows(rule: Rule, contributed: Iterable[Cells], columns: Columns) -> list[Cells]:

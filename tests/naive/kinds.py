@@ -24,6 +24,7 @@ ORDER = ("", "unsigned", "decimal", "float")
 FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "to_float", "avg"})
 PLAIN_FUNCTIONS = frozenset(
     {"ord", "strlen", "to_number", "land", "lor", "lnot", "cat", "substr", "to_string", "contains", "match"}
+    | {"starts_with", "ends_with", "lower", "upper", "trim", "replace", "split", "lpad", "regexp_extract", "concat_ws"}
 )
 NAMES = {
     "number": ("", 64),

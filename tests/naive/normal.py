@@ -192,6 +192,17 @@ def renamed(literal: Literal, names: Mapping[str, str]) -> Literal:
 # --- rewriting -------------------------------------------------------------------------------------------------------
 
 
+def pair(term: nodes.Term) -> tuple[nodes.Term, ...]:
+    """`min<(D, X)>` is two columns: the value, and the witness that goes with it; `arg_min<(D, X)>` the witness."""
+    match term:
+        case nodes.Aggregate("min" | "max", (_, witness)):
+            return term, nodes.Aggregate("witness", (witness,))
+        case nodes.Aggregate("top", (value, witness)):
+            return replace(term, arguments=(value,)), witness
+        case _:
+            return (term,)
+
+
 class Rewriter:
     def __init__(self, bigdatalog: bool, params: Mapping[str, Any]) -> None:
         self.bigdatalog = bigdatalog
@@ -201,7 +212,7 @@ class Rewriter:
     def rules(self, head: nodes.Atom, item: nodes.Rule) -> Iterator[tuple[Rule | None, nodes.Until | None]]:
         """The rules of one head, and the `until` of each disjunct. A disjunct of nothing but `until` is no rule."""
         lifted: list[Literal] = []
-        arguments = tuple(self.head_term(argument, lifted) for argument in head.arguments)
+        arguments = tuple(self.head_term(argument, lifted) for written in head.arguments for argument in pair(written))
         written: list[Goals] = [()] if item.body is None else self.alternatives(item.body)
         for goals in written:
             until = next((goal for goal in goals if isinstance(goal, nodes.Until)), None)

@@ -280,6 +280,25 @@ def to_float(value: Any) -> Value:
     return float(value)
 
 
+def part_of(text: str, separator: str, index: int) -> Value:
+    parts = text.split(separator) if separator else [text]
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def padded(text: str, length: int, padding: str) -> Value:
+    """`text` with `padding` before it, again and again, up to `length` characters; cut there if it is longer."""
+    if length > 1_000_000:
+        raise Undefined(f"a text of {length} characters")
+    lack = max(length - len(text), 0)
+    return ((padding * lack)[:lack] + text)[: max(length, 0)]
+
+
+def extracted(text: str, pattern: str, group: int) -> Value:
+    """What the group matches where the pattern is found first, empty if nowhere."""
+    found = re.search(as_python(pattern), text)
+    return (found[group] or "") if found else ""
+
+
 def matches(pattern: Any, text: Any) -> Value:
     """Does the pattern match the whole text? `Undefined` if it is no pattern. Flags amid it are not known here."""
     plain = re.sub(r"\\.", "a", pattern, flags=re.DOTALL)
@@ -363,6 +382,16 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "substr": substring,
     "contains": lambda part, text: part in text,
     "match": matches,
+    "starts_with": lambda text, part: text[: len(part)] == part,
+    "ends_with": lambda text, part: not part or text[-len(part) :] == part,
+    "lower": str.lower,
+    "upper": str.upper,
+    "trim": lambda text: text.strip(" \t\n\r\f\v"),
+    "replace": lambda text, old, new: new.join(text.split(old)) if old else text,
+    "split": part_of,
+    "lpad": padded,
+    "regexp_extract": extracted,
+    "concat_ws": lambda separator, *texts: separator.join(texts),
     "to_number": to_number,
     "to_string": text_of,
     "to_float": to_float,

@@ -120,7 +120,8 @@ def test_long_and_fairly_deep_texts_are_read(text: str) -> None:
     [
         ("", "found the end of the text, expected the name of a relation"),
         ("p(1", "found the end of the text, expected `,` or `)`"),
-        ("p(1), q(1)", "found `,`, expected the end of the goal"),
+        ("p(1) q(1)", "found `q`, expected the end of the goal"),
+        ("p(X), ", "found the end of the text, expected a goal (a relation, a comparison or a negation)"),
         ("p(1). q(1).", "found `q(1).`, expected the end of the goal"),
         ("p('a", "this string has no end"),
         ("p(" + "1 + " * 1000 + "1)", "this clause is nested too deeply"),

@@ -72,10 +72,18 @@ simple_terms: st.SearchStrategy[nodes.Term] = st.recursive(_leaf(), _calls, max_
 comparison_signs = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 
 
+columns = plain_names | st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=4)
+
+
+def _by_name(predicate: str, given: dict[str, nodes.Term]) -> nodes.Atom:
+    return nodes.Atom(predicate, tuple(given.values()), tuple(given))
+
+
 def _goals(terms: st.SearchStrategy[nodes.Term]) -> st.SearchStrategy[nodes.Formula]:
     tests = st.builds(nodes.Call, st.sampled_from(["contains", "match"]), st.tuples(terms, terms))
     return (
         st.builds(nodes.Atom, names, st.lists(terms, max_size=3).map(tuple))
+        | st.builds(_by_name, names, st.dictionaries(columns, terms, min_size=1, max_size=3))
         | st.builds(nodes.Comparison, comparison_signs, terms, terms)
         | st.builds(nodes.Test, tests)
         | st.builds(nodes.Truth, st.booleans())

@@ -1,4 +1,4 @@
-"""The patterns of `match`: read by us, and written out so that the regular expressions of every engine mean the same.
+"""The patterns of `match` and `regexp_extract`: read by us, and written out so that all engines mean the same by them.
 
 RE2 (DuckDB) and Java (Spark) differ in what `.`, `$`, `\\s`, `\\b` and `(?i)` match, and each takes what the other does
 not. Here a pattern becomes sets of characters, anchors, repetitions and alternatives (`tree`, made by `reader`), with
@@ -15,11 +15,12 @@ import re
 from typing import assert_never
 
 from emberlog.patterns.reader import Reader
-from emberlog.patterns.tree import Anchor, BadPattern, Chars, Choice, Pattern, Repeat, Sequence
+from emberlog.patterns.tree import Anchor, BadPattern, Chars, Choice, Group, Pattern, Repeat, Sequence
 from emberlog.patterns.writer import Engine, Writer
 
 __all__ = [
-    "BadPattern", "for_java", "for_java_or_none", "for_re2", "for_re2_or_none", "matches", "may_go_deep", "read"
+    "BadPattern", "extract", "finder", "for_java", "for_java_or_none", "for_re2", "for_re2_or_none", "matches",
+    "may_go_deep", "read", "read_finder"
 ]  # fmt: skip
 
 MOST_KNOWN = 1024
@@ -44,6 +45,20 @@ def matches(text: str | None, pattern: str) -> bool | None:
     return None if written is None else re.fullmatch(written, text) is not None
 
 
+def finder(pattern: str, group: int, engine: Engine) -> str:
+    """The pattern for an engine, to be found somewhere in a text. Its only group is the wanted one; none for 0."""
+    return Writer(engine).text(read_finder(pattern, group))
+
+
+def extract(text: str | None, pattern: str, group: int) -> str | None:
+    """What the group (0: the whole pattern) matches where the pattern is found first in a text; empty if nowhere. By
+    Python's own engine, which long texts do not harm."""
+    if text is None:
+        return None
+    found = re.search(finder(pattern, group, "python"), text)
+    return "" if found is None else found[min(group, 1)] or ""
+
+
 def may_go_deep(pattern: str) -> bool:
     """True if Java's engine may nest a call for each repetition: long texts would take more stack than there is."""
     return _goes_deep(read(pattern))
@@ -55,6 +70,8 @@ def _goes_deep(pattern: Pattern) -> bool:
             return False
         case Repeat(part):
             return _is_open(part) or _goes_deep(part)
+        case Group(part):
+            return _goes_deep(part)
         case Sequence(parts) | Choice(parts):
             return any(map(_goes_deep, parts))
         case _:
@@ -68,6 +85,8 @@ def _is_open(pattern: Pattern) -> bool:
             return False
         case Repeat(part, least, most):
             return least != most or _is_open(part)
+        case Group(part):
+            return _is_open(part)
         case Sequence(parts):
             return any(map(_is_open, parts))
         case Choice():
@@ -99,9 +118,56 @@ def _remembered(pattern: str, engine: Engine) -> str | None:
     return written
 
 
-def read(pattern: str) -> Pattern:
-    """The pattern that a text writes. Raises BadPattern."""
+def read(pattern: str, group: int = 0) -> Pattern:
+    """The pattern that a text writes, of whose groups only one is kept (0: none). Raises BadPattern."""
     try:
-        return Reader(pattern).whole()
+        return Reader(pattern, group).whole()
     except RecursionError:
         raise BadPattern("its groups are nested too deeply") from None
+
+
+def read_finder(pattern: str, group: int) -> Pattern:
+    """The pattern, to be found in texts. Raises BadPattern, also if engines may not agree on what they find first: they
+    differ in when they leave a repetition of nothing, and in what a repeated group is."""
+    found = read(pattern, group)
+    _check_repetitions(found)
+    return found
+
+
+def _check_repetitions(pattern: Pattern, repeated: bool = False) -> None:
+    match pattern:
+        case Chars() | Anchor():
+            pass
+        case Repeat(part, most=0 | 1):
+            _check_repetitions(part, repeated)
+        case Repeat(part):
+            if _may_be_empty(part):
+                raise BadPattern("a part that may be empty is repeated")
+            _check_repetitions(part, repeated=True)
+        case Group(part):
+            if repeated:
+                raise BadPattern("the group is inside of a repetition")
+            _check_repetitions(part)
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                _check_repetitions(part, repeated)
+        case _:
+            assert_never(pattern)
+
+
+def _may_be_empty(pattern: Pattern) -> bool:
+    match pattern:
+        case Chars():
+            return False
+        case Anchor():
+            return True
+        case Repeat(part, least):
+            return least == 0 or _may_be_empty(part)
+        case Group(part):
+            return _may_be_empty(part)
+        case Sequence(parts):
+            return all(map(_may_be_empty, parts))
+        case Choice(parts):
+            return any(map(_may_be_empty, parts))
+        case _:
+            assert_never(pattern)

@@ -13,6 +13,7 @@ from emberlog.patterns.tree import (
     BadPattern,
     Chars,
     Choice,
+    Group,
     Pattern,
     Ranges,
     Repeat,
@@ -48,9 +49,13 @@ class _Flags:
 
 
 class Reader:
-    def __init__(self, text: str) -> None:
+    """Reads a pattern. Of its groups only number `wanted` is kept as one; they are counted from 1."""
+
+    def __init__(self, text: str, wanted: int = 0) -> None:
         self.text = text
         self.at = 0
+        self.wanted = wanted
+        self.groups = 0
 
     def whole(self) -> Pattern:
         found = self._choice(_Flags())
@@ -58,6 +63,8 @@ class Reader:
             raise BadPattern("a `)` has no `(`")
         if _times_over(found) > MOST_REPEATED:
             raise BadPattern(f"a part is repeated more than {MOST_REPEATED} times")
+        if self.wanted > self.groups:
+            raise BadPattern(f"it has no group {self.wanted}")
         return found
 
     def _take(self, expected: str) -> bool:
@@ -92,7 +99,7 @@ class Reader:
             return part
         if isinstance(part, Anchor):
             raise BadPattern("a repetition has nothing to repeat")
-        self._take("?")  # whether it tries few or many first makes no difference for a whole text
+        lazy = self._take("?")
         if self._take("+"):
             raise BadPattern("possessive repetitions (`*+`) are not supported")
         if self._bounds() is not None:
@@ -100,7 +107,7 @@ class Reader:
         least, most = bounds
         if most is not None and most < least:
             raise BadPattern(f"{{{least},{most}}} has its bounds in the wrong order")
-        return Repeat(part, least, most)
+        return Repeat(part, least, most, lazy)
 
     def _bounds(self) -> tuple[int, int | None] | None:
         for sign, least, most in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
@@ -136,15 +143,18 @@ class Reader:
                 return _of_case(((ord(char), ord(char)),), flags)
 
     def _group(self, flags: _Flags) -> Pattern:
-        if self._take("?"):
-            if found := self._matched(r"([a-zA-Z]*(?:-[a-zA-Z]+)?):"):
-                flags = flags.changed(found[1])
-            elif not self._matched(r"P?<[^\W\d]\w*>"):
-                raise BadPattern("look-around, back-references and other groups with `(?` are not supported")
+        number = None
+        if found := self._matched(r"\?([a-zA-Z]*(?:-[a-zA-Z]+)?):"):
+            flags = flags.changed(found[1])
+        elif self._take("?") and not self._matched(r"P?<[^\W\d]\w*>"):
+            raise BadPattern("look-around, back-references and other groups with `(?` are not supported")
+        else:
+            self.groups += 1
+            number = self.groups
         inside = self._choice(flags)
         if not self._take(")"):
             raise BadPattern("a `(` has no `)`")
-        return inside
+        return Group(inside) if number is not None and number == self.wanted else inside
 
     def _escape(self, flags: _Flags) -> Pattern:
         anchors: dict[str, Anchor] = {
@@ -235,6 +245,8 @@ def _times_over(pattern: Pattern) -> int:
             return 1
         case Repeat(part, least, most):
             return max(least, most or 0, 1) * _times_over(part)
+        case Group(part):
+            return _times_over(part)
         case Sequence(parts) | Choice(parts):
             return max(map(_times_over, parts), default=1)
         case _:

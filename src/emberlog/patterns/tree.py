@@ -32,11 +32,20 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Repeat:
-    """`part` at least `least` times and at most `most` (None: any number)."""
+    """`part` at least `least` times and at most `most` (None: any number), as often as it goes or, if `lazy`, as
+    seldom."""
 
     part: Pattern
     least: int
     most: int | None
+    lazy: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """What `regexp_extract` gives: the text that `part` matches. There is one at most in a pattern."""
+
+    part: Pattern
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class Choice:
     parts: tuple[Pattern, ...]
 
 
-Pattern: TypeAlias = Chars | Anchor | Repeat | Sequence | Choice
+Pattern: TypeAlias = Chars | Anchor | Repeat | Group | Sequence | Choice
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, assert_never
 
-from emberlog.patterns.tree import LAST, Anchor, Chars, Choice, Pattern, Repeat, Sequence
+from emberlog.patterns.tree import LAST, Anchor, Chars, Choice, Group, Pattern, Repeat, Sequence
 
 Engine: TypeAlias = Literal["re2", "java", "python"]
 
@@ -23,10 +23,12 @@ class Writer:
                 return f"[{'^' if negated else ''}{''.join(map(self._range, ranges))}]"
             case Anchor(kind):
                 return self._anchor(kind)
-            case Repeat(Chars() as part, least, most):
-                return self.text(part) + _times(least, most)
-            case Repeat(part, least, most):
-                return f"(?:{self.text(part)}){_times(least, most)}"
+            case Repeat(Chars() as part, least, most, lazy):
+                return self.text(part) + _times(least, most, lazy)
+            case Repeat(part, least, most, lazy):
+                return f"(?:{self.text(part)}){_times(least, most, lazy)}"
+            case Group(part):
+                return f"({self.text(part)})"
             case Sequence(parts):
                 return "".join(self._grouped(part) for part in parts)
             case Choice(parts):
@@ -65,8 +67,7 @@ class Writer:
         return f"\\U{code:08X}" if self.engine == "python" else rf"\x{{{code:X}}}"
 
 
-def _times(least: int, most: int | None) -> str:
+def _times(least: int, most: int | None, lazy: bool) -> str:
     signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-    if (least, most) in signs:
-        return signs[least, most]
-    return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+    counted = f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+    return signs.get((least, most), counted) + ("?" if lazy else "")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TypeAlias
 
-from emberlog.analysis.functions import NARROWING, type_of
+from emberlog.analysis.functions import LONGEST_PADDED, NARROWING, type_of
 from emberlog.patterns import BadPattern, read
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 from emberlog.types import Type, integer_range
@@ -32,6 +32,7 @@ CAUSES = {
     **dict.fromkeys(("log", "sqrt"), "a logarithm or root has no value"),
     **dict.fromkeys(NARROWING, f"a value {DOES_NOT_FIT} in its column"),
     "match": "a pattern is not a regular expression",
+    "lpad": f"a text would be filled up to more than {LONGEST_PADDED} characters",
 }
 
 Value: TypeAlias = bool | int | float | str | Decimal
@@ -116,6 +117,8 @@ def _apply(function: str, values: list[Value], type: Type) -> Value:
             except BadPattern as error:
                 raise _Missing(f"a pattern is not a regular expression: {error}") from None
             raise _Unknown
+        case "lpad", [_, int(length), _] if length > LONGEST_PADDED:
+            raise _Missing(CAUSES[function])
         case _, [one] if function in _CONVERSIONS:
             return _converted(function, one, type)
         case _, [int() as one] if function in NARROWING and type.is_integer:

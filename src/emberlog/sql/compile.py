@@ -333,8 +333,17 @@ class _Compiler:
         types = columns(plan.input)
         keys = [key for name, descends in plan.order for key in self._order(name, descends, types[name])]
         rest = [exp.Ordered(this=self.column(name), desc=False) for name in plan.ties]
+        if plan.groups and plan.limit is not None:
+            return self._first_of_groups(plan, source, exp.Order(expressions=[*keys, *rest]), plan.limit)
         query = select(self._all(plan.input), source).order_by(*keys, *rest, copy=False)
         return query if plan.limit is None else query.limit(plan.limit, copy=False)
+
+    def _first_of_groups(self, plan: Top, source: Sql, order: exp.Order, limit: int) -> exp.Query:
+        groups = [self.column(name) for name in plan.groups]
+        place = exp.Window(this=call("row_number"), partition_by=groups, order=order)
+        ranked = select([*self._all(plan.input), named(place, "n")], source)
+        first = exp.LTE(this=exp.column("n"), expression=number(limit))
+        return select(self._all(plan.input), ranked.subquery("t", copy=False), [first])
 
     def _order(self, name: str, descends: bool, type: Type) -> list[Sql]:
         """Sort keys of a column; NaN, the engines' largest number, comes last in both directions."""

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 
 from sqlglot import exp
 
-from emberlog.patterns import for_java, for_re2
+from emberlog.patterns import finder, for_java, for_re2
 from emberlog.sql.build import Sql, call, cast, is_null, negated, number, text, when
-from emberlog.sql.statement import FLOAT_TEXT, TOO_MANY_DIGITS
+from emberlog.sql.statement import FLOAT_TEXT, LOWER, TOO_MANY_DIGITS, UPPER
 from emberlog.types import INT64_MAX, INT64_MIN, UINT64_MAX, Type, integer_range
 
 
@@ -103,6 +103,22 @@ class Dialect(ABC):
     @abstractmethod
     def pattern_text(self, pattern: str) -> str:
         """A pattern of the language as the engine reads it."""
+
+    @abstractmethod
+    def finder_text(self, pattern: str, group: int) -> str:
+        """A pattern of the language that is found in a text, as the engine reads it."""
+
+    @abstractmethod
+    def change_case(self, function: str, value: Sql) -> Sql:
+        """`lower` or `upper` of a text: Unicode's full mapping, by which one letter may become several."""
+
+    @abstractmethod
+    def strip(self, value: Sql, chars: Sql) -> Sql:
+        """The text without these characters at its start and end."""
+
+    # Names of functions: does the first text start, end with the second?
+    starts_with: str
+    ends_with: str
 
     @abstractmethod
     def first_code_point(self, value: Sql) -> Sql: ...
@@ -220,6 +236,20 @@ class DuckDB(Dialect):
 
     def pattern_text(self, pattern: str) -> str:
         return for_re2(pattern)
+
+    def finder_text(self, pattern: str, group: int) -> str:
+        return finder(pattern, group, "re2")
+
+    def change_case(self, function: str, value: Sql) -> Sql:
+        # DuckDB makes one letter of each letter. Where all are of ASCII, which is as many bytes, that is the same.
+        plain = exp.EQ(this=call("strlen", value), expression=call("length", value.copy()))
+        full = call(LOWER if function == "lower" else UPPER, value.copy())
+        return when(plain, call(function, value.copy()), full)
+
+    def strip(self, value: Sql, chars: Sql) -> Sql:
+        return call("trim", value, chars)
+
+    starts_with, ends_with = "starts_with", "ends_with"
 
     def first_code_point(self, value: Sql) -> Sql:
         return cast(when(exp.EQ(this=value, expression=text("")), number(0), call("unicode", value)), self.int64)
@@ -347,6 +377,17 @@ class Spark(Dialect):
 
     def pattern_text(self, pattern: str) -> str:
         return for_java(pattern)
+
+    def finder_text(self, pattern: str, group: int) -> str:
+        return finder(pattern, group, "java")
+
+    def change_case(self, function: str, value: Sql) -> Sql:
+        return call(function, value)
+
+    def strip(self, value: Sql, chars: Sql) -> Sql:
+        return call("btrim", value, chars)
+
+    starts_with, ends_with = "startswith", "endswith"
 
     def first_code_point(self, value: Sql) -> Sql:
         return cast(call("ascii", value), self.int64)

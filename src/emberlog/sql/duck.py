@@ -20,7 +20,7 @@ from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError, Usag
 from emberlog.memory import NOISE, Budget
 from emberlog.plan.origins import Pieces
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, PATTERN, Statement
+from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, LOWER, PATTERN, UPPER, Statement
 from emberlog.store.forms import Stream
 
 if TYPE_CHECKING:
@@ -115,6 +115,9 @@ class DuckEngine(SqlEngine):
         for name in statement.needs - self._given:
             if name == FLOAT_TEXT:
                 self._connection.create_function(FLOAT_TEXT, repr, ["DOUBLE"], "VARCHAR")
+            if name in (LOWER, UPPER):
+                function = str.lower if name == LOWER else str.upper
+                self._connection.create_function(name, function, ["VARCHAR"], "VARCHAR")
             if name == PATTERN:
                 from duckdb.func import FunctionNullHandling
 

@@ -7,6 +7,7 @@ small part a round is kept as parts of graded sizes: eight parts of one grade be
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
@@ -19,7 +20,7 @@ from emberlog.memory import FEWER
 from emberlog.sessions import TaggedJobs, is_gone, lost
 from emberlog.sql.dialect import Dialect, Spark
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import FLOAT_TEXT, MATCHES, PATTERN, Statement
+from emberlog.sql.statement import EXTRACT, FLOAT_TEXT, MATCHES, PATTERN, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,19 +86,20 @@ class SparkEngine(SqlEngine):
         if name == FLOAT_TEXT:
             # A lambda travels to the workers as it is; a function of ours would need this package there.
             self.session.udf.register(FLOAT_TEXT, udf(lambda value: repr(value), "string", useArrow=False))
-        if name in (PATTERN, MATCHES):
+        if name in (PATTERN, MATCHES, EXTRACT):
             from pyspark.cloudpickle import register_pickle_by_value
 
             from emberlog import patterns
 
             # The module travels along: it needs nothing else of this package.
             register_pickle_by_value(patterns)  # type: ignore[no-untyped-call]
-            function = (
-                udf(patterns.for_java_or_none, "string", useArrow=False)
-                if name == PATTERN
-                else udf(patterns.matches, "boolean", useArrow=False)
-            )
-            self.session.udf.register(name, function)
+            functions: Mapping[str, tuple[Callable[..., Any], str]] = {
+                PATTERN: (patterns.for_java_or_none, "string"),
+                MATCHES: (patterns.matches, "boolean"),
+                EXTRACT: (patterns.extract, "string"),
+            }
+            function, type = functions[name]
+            self.session.udf.register(name, udf(function, type, useArrow=False))
         self._given.add(name)
 
     # --- the interface -------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ from emberlog.patterns import may_go_deep
 from emberlog.plan.logical import Condition
 from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
 from emberlog.sql.dialect import Dialect, in_range
-from emberlog.sql.statement import MATCHES, PATTERN, Parameter
+from emberlog.sql.statement import EXTRACT, MATCHES, PATTERN, Parameter
+from emberlog.sql.texts import text_function
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import FLOAT, INT64_MAX, Type
 
@@ -124,6 +125,8 @@ class Terms:
                 if not may_go_deep(pattern):
                     return self.dialect.full_match(value, self._pattern(pattern))
                 return self._matched(value, self._pattern(pattern), self.parameter(pattern))
+            case Call("regexp_extract", (subject, Constant(str() as pattern), Constant(int() as group))):
+                return self._extracted(self.term(subject, scope, types, unsure), pattern, group)
             case Call(function, arguments):
                 values = [self.term(argument, scope, types, unsure) for argument in arguments]
                 kinds = [type_of(argument, types) for argument in arguments]
@@ -184,8 +187,10 @@ class Terms:
                 return self._conversion(values[0], kinds[0], type)
             case "int8" | "int16" | "int32" | "uint8" | "uint16" | "uint32" | "float32":
                 return self._narrow(function, values[0], kinds[0])
+            case "match":
+                return self._matched(values[1], call(PATTERN, values[0]), values[0].copy())
             case _:
-                return self._string(function, values)
+                return text_function(function, values, self.dialect)
 
     def _arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         if type.is_integer:
@@ -322,6 +327,17 @@ class Terms:
         outside = call(MATCHES, when(is_long, value.copy()), written)
         return when(is_long.copy(), outside, self.dialect.full_match(value.copy(), pattern))
 
+    def _extracted(self, value: Sql, pattern: str, group: int) -> Sql:
+        """What the group of the pattern matches; long texts are searched outside of an engine that they would harm."""
+        engines = self.parameter(self.dialect.finder_text(pattern, group))
+        found = call("regexp_extract", value, engines, number(min(group, 1)))
+        longest = self.dialect.longest_text
+        if longest is None or not may_go_deep(pattern):
+            return found
+        is_long = exp.GT(this=call("length", value.copy()), expression=number(longest))
+        outside = call(EXTRACT, when(is_long, value.copy()), self.parameter(pattern), number(group))
+        return when(is_long.copy(), outside, found)
+
     def _pattern(self, pattern: str) -> Sql:
         return self.parameter(self.dialect.pattern_text(pattern))
 
@@ -336,33 +352,6 @@ class Terms:
         type = Type(kind, bits=int(function.lstrip("uint")))  # type: ignore[arg-type]
         return in_range(value, type, value.copy())
 
-    def _string(self, function: str, values: list[Sql]) -> Sql:
-        int64 = self.dialect.int64
-        match function:
-            case "cat":
-                joined = values[0]
-                for value in values[1:]:
-                    joined = exp.DPipe(this=joined, expression=value)
-                return exp.paren(joined)
-            case "strlen":
-                return cast(call("length", values[0]), int64)
-            case "ord":
-                return self.dialect.first_code_point(values[0])
-            case "substr":
-                subject, start, length = values
-                outside = exp.or_(exp.LT(this=start, expression=number(0)), exp.LTE(this=length, expression=number(0)))
-                longest = number(2**31 - 2)
-                first = cast(call("least", start.copy(), longest), "INT")
-                size = cast(call("least", length.copy(), longest.copy()), "INT")
-                piece = call("substring", subject, exp.Add(this=first, expression=number(1)), size)
-                return when(outside, text(""), piece)
-            case "contains":
-                return call("contains", values[1], values[0])
-            case "match":
-                return self._matched(values[1], call(PATTERN, values[0]), values[0].copy())
-            case _:
-                raise AssertionError(f"no SQL for {function}")
-
 
 def unsigned_zero(value: Sql, dialect: Dialect) -> Sql:
     """A float that may be -0.0, which no value of a program is: with 0.0 added, it is 0.0."""
@@ -370,4 +359,5 @@ def unsigned_zero(value: Sql, dialect: Dialect) -> Sql:
 
 
 # Functions whose SQL gives a value although an argument is NULL.
-_NOT_STRICT = frozenset({"min", "max", "relu", "clip", "land", "lor", "lnot", "substr", "^", "pow", "abs", "%"})
+_NOT_STRICT = frozenset({"min", "max", "relu", "clip", "land", "lor", "lnot", "substr", "^", "pow", "abs", "%",
+                         "split", "lpad"})  # fmt: skip

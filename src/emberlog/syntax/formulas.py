@@ -138,11 +138,13 @@ class FormulaParser(TermParser):
         return self.atom()
 
     def atom(self) -> nodes.Atom:
-        """`p(t, ...)`, `p`, or a list that the caller gives: `$NAME(t)`."""
+        """`p(t, ...)`, `p(column=t, ...)`, `p`, or a list that the caller gives: `$NAME(t)`."""
         begin = self.at
         name = self.advance() if self.kind == "parameter" else self.expect_name("the name of a relation")
-        arguments = self.arguments() if self.kind == "(" else ()
-        return nodes.Atom(name.text, arguments, span=self.since(begin))
+        if self.kind != "(":
+            return nodes.Atom(name.text, (), span=self.since(begin))
+        arguments, names = self.maybe_named_arguments()
+        return nodes.Atom(name.text, arguments, names, span=self.since(begin))
 
     def comparison(self) -> nodes.Comparison:
         begin = self.at

@@ -78,10 +78,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate in a rule's head: `min<D>`, `count(_)`, `sum<(K,V)>`, `topk(10, Z)`.
+    """An aggregate in a rule's head: `min<D>`, `count(_)`, `sum<(K,V)>`, `min<(V,X)>`, `topk(10, Z)`, `top(3, (V,X))`.
 
-    `function` is canonical: min max sum count countd avg topk (`mean` is avg; the m-forms are their plain names, with
-    `monotonic` set). `arguments` is one term, or (key, value) for `sum<(K,V)>`; `limit` is the k of topk.
+    `function` is canonical: min max sum count countd avg topk top arg_min arg_max (`mean` is avg; the m-forms are their
+    plain names, with `monotonic` set). `arguments` is one term, (key, value) for `sum<(K,V)>`, or a value and its
+    witness; `limit` is the k of topk and top. A checked program has no witnesses: that of `top` is the next column.
     """
 
     function: str
@@ -108,8 +109,12 @@ Term: TypeAlias = Variable | Anonymous | Constant | Parameter | Call | Aggregate
 
 @dataclass(frozen=True, slots=True)
 class Atom:
+    """`p(X, 1)`. With arguments by name, `p(customer=X)`, `names` has the column of each; a checked program has no such
+    atoms."""
+
     predicate: str
     arguments: tuple[Term, ...]
+    names: tuple[str, ...] = ()
     span: Span = _span()
 
 
@@ -262,9 +267,10 @@ class Pragma:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`?- p(0, Y).`"""
+    """`?- p(0, Y).`, or `?- p(X, Y), wanted(X).`: the rows of `atom` for which `rest` can be satisfied."""
 
     atom: Atom
+    rest: Formula | None = None
     span: Span = _span()
 
 

@@ -254,12 +254,17 @@ class ProgramParser(DirectiveParser):
     def goal_item(self) -> nodes.Goal:
         begin = self.at
         self.at += 1
-        atom = self.atom()
-        if self.kind == "," or self.kind in COMPARISONS:
-            raise self.unexpected("`.`", "a goal is one atom: give the condition a rule, and ask for its head")
+        atom, rest = self.asked()
         if self.kind != "end":
-            self.end_clause(begin, "`.`")
-        return nodes.Goal(atom, span=self.since(begin))
+            self.end_clause(begin, "`,` or `.`")
+        return nodes.Goal(atom, rest, span=self.since(begin))
+
+    def asked(self) -> tuple[nodes.Atom, nodes.Formula | None]:
+        """The atom whose rows are asked for, and the conditions after it."""
+        atom = self.atom()
+        if self.kind in COMPARISONS:
+            raise self.unexpected("`,` or `.`", "a goal begins with the atom whose rows it asks for")
+        return atom, self.conjunction(nested=True) if self.accept(",") else None
 
     def lone_goal(self) -> nodes.Goal:
         """A text that is one goal and nothing else."""
@@ -267,14 +272,14 @@ class ProgramParser(DirectiveParser):
         token = self.token
         if token.kind == "fact":
             self.at += 1
-            atom = read_fact(self.source, token.text, token.start).heads[0]
+            atom, rest = read_fact(self.source, token.text, token.start).heads[0], None
         else:
             self.accept("?-")
-            atom = self.atom()
+            atom, rest = self.asked()
         self.accept(".")
         if self.kind != "end":
-            raise self.unexpected("the end of the goal", "a goal is one atom, as in `tc(1, Y)`")
-        return nodes.Goal(atom, span=self.since(begin))
+            raise self.unexpected("the end of the goal", "a goal is an atom, as in `tc(1, Y)`, and conditions on it")
+        return nodes.Goal(atom, rest, span=self.since(begin))
 
     # --- height ------------------------------------------------------------------------------------------------------
 
@@ -293,7 +298,7 @@ def _children(node: object) -> tuple[object, ...]:
         case nodes.Rule():
             return (*node.heads, *(() if node.body is None else (node.body,)))
         case nodes.Goal():
-            return (node.atom,)
+            return (node.atom, *(() if node.rest is None else (node.rest,)))
         case nodes.Atom() | nodes.Call():
             return node.arguments
         case nodes.Aggregate():

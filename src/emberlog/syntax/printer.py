@@ -86,8 +86,19 @@ def _item(item: nodes.Item) -> str:
         case nodes.Pragma():
             return f".{item.kind} {item.text}"
         case nodes.Goal():
-            return f"?- {_formula(item.atom)}."
+            return f"?- {_formula(_conjunction(item))}."
     assert_never(item)
+
+
+def _conjunction(goal: nodes.Goal) -> nodes.Formula:
+    """The atom of a goal and its conditions."""
+    match goal.rest:
+        case None:
+            return goal.atom
+        case nodes.And(parts):
+            return nodes.And((goal.atom, *parts))
+        case condition:
+            return nodes.And((goal.atom, condition))
 
 
 def _rule(rule: nodes.Rule) -> str:
@@ -126,6 +137,17 @@ def _where(attribute: nodes.Attribute) -> str:
     return f" where {before}{_formula(last)}"
 
 
+def _arguments(atom: nodes.Atom) -> str:
+    if not atom.names:
+        return _terms(atom.arguments)
+    named = zip(map(_column, atom.names), map(_term, atom.arguments), strict=True)
+    return ", ".join(f"{name}={term}" for name, term in named)
+
+
+def _column(name: str) -> str:
+    return name if name.isidentifier() else write_string(name)
+
+
 def _option(value: str | int | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -138,7 +160,7 @@ def _option(value: str | int | float | bool) -> str:
 def _formula(formula: nodes.Formula) -> str:
     match formula:
         case nodes.Atom():
-            return f"{formula.predicate}({_terms(formula.arguments)})"
+            return f"{formula.predicate}({_arguments(formula)})"
         case nodes.Not():
             return f"!{_negated(formula.formula)}"
         case nodes.Comparison():

@@ -19,6 +19,7 @@ from emberlog.syntax.vocabulary import (
 )
 
 _A_TERM = "a term (a variable, a constant or an expression)"
+_WITNESSED = frozenset({"top", "arg_min", "arg_max"})
 _CLOSING = {"(": ")", "[": "]", "<": ">"}
 _TERM_STARTS = frozenset({"name", "number", "string", "parameter"})
 
@@ -177,6 +178,32 @@ class TermParser(Cursor, ABC):
         self.ascend()
         return tuple(terms)
 
+    def maybe_named_arguments(self) -> tuple[tuple[nodes.Term, ...], tuple[str, ...]]:
+        """`(t, ...)` or `(column=t, ...)`, with the brackets: the terms, and their columns."""
+        opening = self.expect("(")
+        if self.accept(")"):
+            return (), ()
+        self.descend(opening)
+        names = [self.column_name()]
+        terms = [self.argument()]
+        while self.accept(","):
+            place = self.token
+            names.append(self.column_name())
+            terms.append(self.argument())
+            if (names[-1] is None) != (names[0] is None):
+                raise self.error("E0111", "arguments by position and by name in one atom", place, "name all or none")
+        self.expect(")", "`,` or `)`", opened=opening)
+        self.ascend()
+        return tuple(terms), tuple(name for name in names if name is not None)
+
+    def column_name(self) -> str | None:
+        """The column before a `=`: a name, or a string for one that is no name."""
+        token = self.tokens[self.at]
+        if token.kind not in ("name", "string") or self.tokens[self.at + 1].kind != "=":
+            return None
+        self.at += 2
+        return token.text if token.kind == "name" else str(self.literal_term(token).value)
+
     def argument(self) -> nodes.Term:
         """A term that stands between brackets and commas. Most are one token, and programs have many facts."""
         token = self.tokens[self.at]
@@ -275,12 +302,15 @@ class TermParser(Cursor, ABC):
             self.at += 1
         closing = _CLOSING[opening.kind]
         limit = None
-        if function == "topk":
+        if function in ("topk", "top"):
             limit = self.term()
-            self.expect(",", "`,` and what to order by", help="write `topk(10, V)`")
+            self.expect(",", "`,` and what to order by", help="write `topk(10, V)` or `top(10, (V, X))`")
         arguments = self.aggregated(name, closing)
         self.expect(closing, opened=opening)
         span = self.since(begin)
+        if function in _WITNESSED and len(arguments) != 2:
+            help = f"write `{name.text}({'3, ' if limit else ''}(V, X))`"
+            raise self.error("E0110", f"`{name.text}` takes a value and what goes with it", span, help)
         if self.kind not in (",", ")"):
             help = "give the aggregate a rule of its own, and compute with its value in another"
             raise self.error("E0110", "an aggregate must be a whole argument of the head", span, help)

@@ -18,6 +18,8 @@ PREFIX_WORDS = frozenset({"bnot", "lnot"})
 AGGREGATES = {
     "min": ("min", False), "max": ("max", False), "sum": ("sum", False), "count": ("count", False),
     "countd": ("countd", False), "avg": ("avg", False), "mean": ("avg", False), "topk": ("topk", False),
+    "top": ("top", False),
+    "arg_min": ("arg_min", False), "arg_max": ("arg_max", False),
     "mmin": ("min", True), "mmax": ("max", True), "msum": ("sum", True), "mcount": ("count", True),
 }  # fmt: skip
 
@@ -27,7 +29,7 @@ COLLECTORS = {"count": "count", "sum": "sum", "min": "min", "max": "max", "avg":
 # Goals that say of a relation that only its extreme rows count, and the aggregate that says the same in a head.
 EXTREMA = {"is_min": "min", "is_max": "max"}
 
-TESTS = frozenset({"contains", "match"})
+TESTS = frozenset({"contains", "match", "starts_with", "ends_with"})
 """Functions that stand as goals."""
 
 DELTAS = ("delta", "Δ", "δ", "∆")
