@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.apart
+
 # Compiles one shape (or loads it), and tells how many compilations Numba began and what the function gave.
 CHILD = """
 import json, sys

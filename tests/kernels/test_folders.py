@@ -231,6 +231,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield cache
 
 
+@pytest.mark.apart
 @needs_root
 def test_planted_files_in_the_folder_of_somebody_else_do_not_run(filled: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
@@ -243,6 +244,7 @@ def test_planted_files_in_the_folder_of_somebody_else_do_not_run(filled: Path, t
     assert "belongs to another user" in said
 
 
+@pytest.mark.apart
 @needs_root
 def test_planted_files_of_somebody_else_in_our_folder_do_not_run(filled: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
@@ -256,6 +258,7 @@ def test_planted_files_of_somebody_else_in_our_folder_do_not_run(filled: Path, t
     assert child(cache)[0]["hits"] == 1  # they were replaced
 
 
+@pytest.mark.apart
 def test_planted_files_that_others_may_write_do_not_run(filled: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     subprocess.run(["cp", "-a", str(filled), str(cache)], check=True)
@@ -266,6 +269,7 @@ def test_planted_files_that_others_may_write_do_not_run(filled: Path, tmp_path: 
     assert "others may write to" in said
 
 
+@pytest.mark.apart
 def test_nothing_is_kept_beside_the_package(filled: Path, tmp_path: Path) -> None:
     """Nor loaded from there, and a package that cannot be written to is the same to us."""
     package = Path(folders.__file__).parents[1]
@@ -278,6 +282,7 @@ def test_nothing_is_kept_beside_the_package(filled: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "numba").exists()
 
 
+@pytest.mark.apart
 def test_a_process_without_any_folder_computes_uncached(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found, said = child(tmp_path / "file", TMPDIR=str(tmp_path / "file"), PYTHONWARNINGS="always")
@@ -300,6 +305,7 @@ os.open = full
 """
 
 
+@pytest.mark.apart
 def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "CHILD", FULL + CHILD)
     found, said = child(tmp_path / "cache")

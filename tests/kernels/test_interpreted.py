@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.apart
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
@@ -35,22 +37,17 @@ def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
     )
 
 
-FILES = [
-    "test_differential.py",
-    "test_known.py",
-    "test_owned.py",
-    "test_owned_ends.py",
-    "test_programs.py",
-    "test_runtime.py",
-    "test_sorting.py",
-    "test_waiting.py",
-    "test_wide.py",
-]
+# A process takes seconds to start: few of them, of about the same length.
+PARTS = {
+    "owners": ("test_owned.py", "test_owned_ends.py"),
+    "programs": ("test_programs.py", "test_known.py"),
+    "draws": ("test_differential.py", "test_runtime.py", "test_sorting.py", "test_waiting.py", "test_wide.py"),
+}
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_without_a_compiler(file: str) -> None:
-    done = run(file)
+@pytest.mark.parametrize("files", PARTS.values(), ids=PARTS)
+def test_without_a_compiler(files: tuple[str, ...]) -> None:
+    done = run(*files)
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-4000:]
 
 

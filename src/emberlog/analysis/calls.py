@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from emberlog.analysis.functions import FUNCTIONS
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.diagnostics import Diagnostic, Label, did_you_mean
-from emberlog.patterns import BadPattern, read
+from emberlog.patterns import BadPattern, read, read_finder
 from emberlog.source import Span
 from emberlog.syntax.nodes import (
     Aggregate,
@@ -52,8 +52,8 @@ def _head(head: Atom) -> Iterator[Diagnostic]:
         match argument:
             case Aggregate(function, arguments, limit):
                 yield from _aggregate(argument)
-                if function == "topk":
-                    yield from _positive(limit, "the first argument of `topk`", argument)
+                if function in ("topk", "top"):
+                    yield from _positive(limit, f"the first argument of `{function}`", argument)
                 inside = [node for inner in arguments for node in walk(inner)]
             case Anonymous():
                 yield _anonymous(span_of=argument, where="a head")
@@ -72,14 +72,35 @@ def _pattern(call: Call) -> Iterator[Diagnostic]:
     try:
         read(pattern.value)
     except BadPattern as error:
-        message = f"this is not a regular expression: {error}"
-        yield Diagnostic("E0220", message, (Label(pattern.span),), "in a string a backslash is written \\\\")
+        yield _bad_pattern(pattern, error)
+
+
+def _extraction(call: Call) -> Iterator[Diagnostic]:
+    """Pattern and group of `regexp_extract` stand in the program."""
+    _, pattern, group = call.arguments
+    match pattern, group:
+        case Constant(str(text)), Constant(int(number)) if number >= 0 and not isinstance(group.value, bool):
+            try:
+                read_finder(text, number)
+            except BadPattern as error:
+                yield _bad_pattern(pattern, error)
+        case (Parameter(), _) | (_, Parameter()):  # without a value, which has its own message
+            return
+        case _:
+            message = "`regexp_extract` takes a pattern and a group that are constants"
+            help = 'write `regexp_extract(S, "([a-z]+)=", 1)`; group 0 is all that the pattern matches'
+            yield Diagnostic("E0220", message, (Label(pattern.span), Label(group.span)), help)
+
+
+def _bad_pattern(pattern: Term, error: BadPattern) -> Diagnostic:
+    message = f"this is not a regular expression: {error}"
+    return Diagnostic("E0220", message, (Label(pattern.span),), "in a string a backslash is written \\\\")
 
 
 def _aggregate(aggregate: Aggregate) -> Iterator[Diagnostic]:
     keyed = len(aggregate.arguments) == 2 and aggregate.function == "sum"
     if len(aggregate.arguments) != 1 and not keyed:
-        help = "only `sum<(K, V)>` takes a key and a value"
+        help = "`sum<(K, V)>` takes a key and a value, `min<(V, X)>` and `max<(V, X)>` a value and its witness"
         labels = (Label(aggregate.span, f"{len(aggregate.arguments)} values"),)
         yield Diagnostic("E0211", f"`{aggregate.function}` aggregates one value", labels, help)
     for argument in aggregate.arguments:
@@ -91,6 +112,8 @@ def _body(node: object) -> Iterator[Diagnostic]:
     match node:
         case Call("match", (_, _)):
             yield from _pattern(node)
+        case Call("regexp_extract", (_, _, _)):
+            yield from _extraction(node)
         case Call():
             yield from _call(node)
         case Aggregate(function):

@@ -25,6 +25,7 @@ from emberlog.analysis.layout import Layout
 from emberlog.analysis.names import Catalog, resolve, step_index
 from emberlog.analysis.normalize import fold, normalize
 from emberlog.analysis.parameters import missing_parameters, substitute
+from emberlog.analysis.plain import written_out
 from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Signature
 from emberlog.analysis.safety import make_safe
 from emberlog.analysis.shallow import name_deep_terms
@@ -84,14 +85,19 @@ class _Mistakes:
             self.add([diagnostic], [number])
 
 
-def _analyse(written: Program, catalog: Catalog, params: Params, require_sources: bool, naive: bool) -> CheckedProgram:
+def _analyse(program: Program, catalog: Catalog, params: Params, require_sources: bool, naive: bool) -> CheckedProgram:
+    def names(relation: str) -> tuple[str, ...] | None:
+        columns = catalog.get(relation)
+        return None if columns is None else tuple(column.name for column in columns)
+
+    written = written_out(program, names, catalog)
     try:
         return _analyse_spelled(read_booleans(written), catalog, params, require_sources, naive)
     except ProgramError as error:
-        names = misread(written, error.diagnostics())
-        if not names:
+        words = misread(written, error.diagnostics())
+        if not words:
             raise
-    return _analyse_spelled(read_booleans(written, names), catalog, params, require_sources, naive)
+    return _analyse_spelled(read_booleans(written, words), catalog, params, require_sources, naive)
 
 
 def _analyse_spelled(

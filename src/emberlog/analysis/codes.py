@@ -25,6 +25,8 @@ CODES = {
     "E0219": "a qualifier that would change the answer",
     "E0220": "a pattern that is not a regular expression, or has what engines read differently",
     "E0221": "a condition on a column that is not a loaded number",
+    "E0222": "an argument by name, for a column that there is not or that is named twice",
+    "E0223": "a witness that a minimum or maximum cannot have here",
     # strata
     "E0301": "negation through recursion",
     "E0302": "a non-monotonic aggregate through recursion",

@@ -37,7 +37,7 @@ class Draft:
 
 
 # Aggregates to which a contribution that comes twice is as good as one that comes once.
-_IDEMPOTENT = frozenset({"min", "max", "countd", "topk"})
+_IDEMPOTENT = frozenset({"min", "max", "countd", "topk", "top"})
 
 
 def without_copies(drafts: Iterable[Draft]) -> list[Draft]:

@@ -238,7 +238,7 @@ class _Elaborator:
                 *keys, value = arguments
                 self._check_result(argument, want, place)
                 inner = self._aggregated(function, value, want)
-                if function in ("min", "max", "topk") and want is not None:
+                if function in ("min", "max", "topk", "top") and want is not None:
                     inner = self._narrowed(inner, want)
                 others = (self._settled(self._term(key)) for key in keys)
                 return replace(argument, arguments=(*others, inner))

@@ -85,7 +85,13 @@ FUNCTIONS: Mapping[str, Function] = {
     "cat": Function(2, None, (SYMBOL,), SYMBOL),
     "strlen": Function(1, 1, (SYMBOL,), NUMBER),
     "substr": Function(3, 3, (SYMBOL, NUMBER, NUMBER), SYMBOL),
-    **dict.fromkeys(("contains", "match"), Function(2, 2, (SYMBOL,), BOOL)),
+    **dict.fromkeys(("contains", "match", "starts_with", "ends_with"), Function(2, 2, (SYMBOL,), BOOL)),
+    **dict.fromkeys(("lower", "upper", "trim"), Function(1, 1, (SYMBOL,), SYMBOL)),
+    "replace": Function(3, 3, (SYMBOL,), SYMBOL),
+    "split": Function(3, 3, (SYMBOL, SYMBOL, NUMBER), SYMBOL),
+    "lpad": Function(3, 3, (SYMBOL, NUMBER, SYMBOL), SYMBOL),
+    "regexp_extract": Function(3, 3, (SYMBOL, SYMBOL, NUMBER), SYMBOL),
+    "concat_ws": Function(2, None, (SYMBOL,), SYMBOL),
     "to_number": Function(1, 1, Family.ANY, NUMBER),
     "to_string": Function(1, 1, Family.ANY, SYMBOL),
     "to_float": Function(1, 1, Family.ANY, FLOAT),
@@ -107,6 +113,9 @@ NARROWING: Mapping[str, Type] = {
     **{f"uint{bits}": Type("unsigned", bits) for bits in (8, 16, 32)},
     "float32": Type("float", 32),
 }
+
+# Characters to which `lpad` fills up a text at most; more is an error.
+LONGEST_PADDED = 1_000_000
 
 _CHECKED_ON_INTEGERS = frozenset({"+", "-", "*", "neg", "abs"})
 _CONVERSIONS = {"to_number": "number", "to_unsigned": "unsigned"}
@@ -205,7 +214,7 @@ def may_lack(term: Term, types: Mapping[str, Type], unsure: Collection[str]) -> 
 
 def _fails(function: str, operand: Type) -> bool:
     """Can `function` fail on operands of this type?"""
-    if function in ("/", "%", "^", "log", "sqrt", UNLESS):
+    if function in ("/", "%", "^", "log", "sqrt", "lpad", UNLESS):
         return True
     if function in _CHECKED_ON_INTEGERS:
         return operand.is_integer

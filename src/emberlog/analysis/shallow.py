@@ -18,7 +18,8 @@ from emberlog.types import Type
 
 HIGHEST = 4  # calls inside one another
 # These count as two: their SQL has arguments more than once.
-COPYING = frozenset({"/", "%", "^", "pow", "abs", "min", "max", "clip", "relu", "log", "sqrt", "substr"})
+COPYING = frozenset({"/", "%", "^", "pow", "abs", "min", "max", "clip", "relu", "log", "sqrt", "substr",
+                     "lower", "upper", "split", "lpad", "regexp_extract"})  # fmt: skip
 
 
 def name_deep_terms(rule: CoreRule) -> CoreRule:

@@ -31,7 +31,7 @@ def make_signatures(
     for name, predicate in scope.predicates.items():
         arity = layout.arity(name)
         own = rules.get(name, [])
-        names = layout.names(name) or _names(own[0] if own else None, arity)
+        names = layout.names(name) or column_names(own[0].arguments if own else (), arity)
         types = (columns.types.get((name, position)) or NUMBER for position in range(arity))
         shift = layout.shift(name, name)
         signatures[name] = Signature(
@@ -56,13 +56,13 @@ def _counted(rules: Iterable[Draft], shift: int) -> dict[int, tuple[Bound, ...]]
     }
 
 
-def _names(draft: Draft | None, arity: int) -> tuple[str, ...]:
+def column_names(head: tuple[Term, ...], arity: int) -> tuple[str, ...]:
     """Names after the variables of the first rule's head where these are distinct, else `c0`, `c1`, ..."""
     numbered = tuple(f"c{position}" for position in range(arity))
-    if draft is None:
+    if not head:
         return numbered
     # The states of an iteration that are kept have the index in front, which the rules do not mention.
-    names = ["i"] * (arity - len(draft.arguments)) + [_name(argument) for argument in draft.arguments]
+    names = ["i"] * (arity - len(head)) + [_name(argument) for argument in head]
     return tuple(names) if all(names) and len(set(names)) == arity else numbered
 
 

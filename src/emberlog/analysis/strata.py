@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from emberlog.analysis.bounded import Recursion, bounded_recursion
 from emberlog.analysis.draft import Draft
 from emberlog.analysis.graphs import strongly_connected
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Spread
 from emberlog.analysis.terms import walk
 from emberlog.diagnostics import Diagnostic, Label
 from emberlog.source import Span
-from emberlog.syntax.nodes import Call
+from emberlog.syntax.nodes import Call, Formula, Term
 
 How = OneOf["positive", "negated", "gathered"]
 
 # Calls that give one of their arguments, or the same value in another type: they invent nothing.
 _HARMLESS = frozenset({"min", "max", "clip", "relu", "to_float", "to_number", "to_unsigned", "to_string",
                        "int8", "int16", "int32", "uint8", "uint16", "uint32", "float32",
-                       "contains", "match"})  # fmt: skip
+                       "contains", "match", "starts_with", "ends_with"})  # fmt: skip
 
 
 _WHY_NOT = {
     "avg": "parts cannot be put together: avg(avg(1, 2), 6) is 3.75, avg(1, 2, 6) is 3",
-    "topk": "a better row drives out one that was used already",
+    **dict.fromkeys(("topk", "top"), "a better row drives out one that was used already"),
 }
 
 
@@ -147,7 +148,7 @@ def _check_heads(part: Part) -> Iterator[Diagnostic]:
         back = Label(edge.span, "the recursion")
         for position, aggregate in draft.aggregates:
             spots = columns.setdefault(draft.predicate, {})
-            if aggregate.function in ("avg", "topk") and position not in spots:
+            if aggregate.function in _WHY_NOT and position not in spots:
                 message = f"`{aggregate.function}` through recursion: {show_cycle(part, edge)}"
                 why = _WHY_NOT[aggregate.function]
                 help = f"{why}; inside recursion only min, max, sum, count and countd may stand"
@@ -185,15 +186,22 @@ def show_cycle(part: Part, edge: Edge) -> str:
     return " -> ".join((edge.head, *reversed(way)))
 
 
-def invents(rules: Iterable[CoreRule], members: Iterable[str]) -> bool:
-    """Does a recursive rule compute values, so that the domain may be infinite?"""
+def invents(rules: Sequence[CoreRule], members: Iterable[str]) -> bool:
+    """True if a recursive rule computes values and nothing bounds them, so that the domain may be infinite."""
     inside = frozenset(members)
-    return any(_computes(rule) for rule in rules if any(name in inside for name in rule.reads()))
-
-
-def _computes(rule: CoreRule) -> bool:
-    bound = [literal.term for literal in rule.body if isinstance(literal, Bind)]
-    if any(isinstance(literal, Spread) for literal in rule.body):
+    inner = [rule for rule in rules if any(name in inside for name in rule.reads())]
+    if any(isinstance(literal, Spread) for rule in inner for literal in rule.body):
         return True
-    nodes = (node for term in (*rule.arguments, *bound) for node in walk(term))
-    return any(isinstance(node, Call) and node.function not in _HARMLESS for node in nodes)
+    computed = [(rule, terms) for rule in inner if (terms := _computed(rule))]
+    recursion = bounded_recursion(rules, inside) if computed else Recursion(inside)
+    return not all(recursion.bounds(rule, terms) for rule, terms in computed)
+
+
+def _computed(rule: CoreRule) -> list[Term]:
+    """The terms of a rule that make values which need not be there before."""
+    terms = (*rule.arguments, *(literal.term for literal in rule.body if isinstance(literal, Bind)))
+    return [term for term in terms if any(map(_computes, walk(term)))]
+
+
+def _computes(node: Term | Formula) -> bool:
+    return isinstance(node, Call) and node.function not in _HARMLESS

@@ -77,41 +77,55 @@ def children(node: Term | Formula) -> tuple[Term | Formula, ...]:
             assert_never(node)
 
 
-def map_term(term: Term, change: Callable[[Term], Term]) -> Term:
-    """The term with `change` applied to every term in it, innermost first, bodies of `Collect` included."""
+def _same(atom: Atom) -> Atom:
+    return atom
+
+
+def map_term(term: Term, change: Callable[[Term], Term], change_atom: Callable[[Atom], Atom] = _same) -> Term:
+    """The term with `change` applied to every term in it, innermost first, bodies of `Collect` included, and
+    `change_atom` to every atom of these."""
+
+    def inside(terms: Iterable[Term]) -> tuple[Term, ...]:
+        return tuple(map_term(inner, change, change_atom) for inner in terms)
+
     match term:
         case Variable() | Anonymous() | Constant() | Parameter():
             return change(term)
         case Call(_, arguments):
-            return change(replace(term, arguments=tuple(map_term(a, change) for a in arguments)))
+            return change(replace(term, arguments=inside(arguments)))
         case Aggregate(_, arguments, limit):
-            inside = tuple(map_term(a, change) for a in arguments)
-            return change(replace(term, arguments=inside, limit=None if limit is None else map_term(limit, change)))
+            return change(replace(term, arguments=inside(arguments), limit=limit and inside((limit,))[0]))
         case Collect(_, target, body):
-            aim = None if target is None else map_term(target, change)
-            return change(replace(term, target=aim, body=map_formula(body, change)))
+            aim = target and inside((target,))[0]
+            return change(replace(term, target=aim, body=map_formula(body, change, change_atom)))
         case _:
             assert_never(term)
 
 
-def map_formula(formula: Formula, change: Callable[[Term], Term]) -> Formula:
-    """The formula with `change` applied to every term in it."""
+def map_formula(
+    formula: Formula, change: Callable[[Term], Term], change_atom: Callable[[Atom], Atom] = _same
+) -> Formula:
+    """The formula with `change` applied to every term in it, and `change_atom` to every atom."""
+
+    def term(inner: Term) -> Term:
+        return map_term(inner, change, change_atom)
+
     match formula:
         case Atom(_, arguments):
-            return replace(formula, arguments=tuple(map_term(a, change) for a in arguments))
+            return change_atom(replace(formula, arguments=tuple(map(term, arguments))))
         case Not(inner):
-            return replace(formula, formula=map_formula(inner, change))
+            return replace(formula, formula=map_formula(inner, change, change_atom))
         case Comparison(_, left, right):
-            return replace(formula, left=map_term(left, change), right=map_term(right, change))
+            return replace(formula, left=term(left), right=term(right))
         case Test(call):
-            changed = map_term(call, change)
+            changed = term(call)
             return replace(formula, call=changed) if isinstance(changed, Call) else formula
         case And(parts) | Or(parts):
-            return replace(formula, parts=tuple(map_formula(part, change) for part in parts))
+            return replace(formula, parts=tuple(map_formula(part, change, change_atom) for part in parts))
         case Limit(count):
-            return replace(formula, count=map_term(count, change))
+            return replace(formula, count=term(count))
         case Until(bound=bound):
-            return replace(formula, bound=map_term(bound, change))
+            return replace(formula, bound=term(bound))
         case Truth() | Sort():
             return formula
         case _:

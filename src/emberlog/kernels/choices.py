@@ -16,6 +16,7 @@ from emberlog.kernels.watch import Failed
 from emberlog.memory import Budget
 from emberlog.stats import Event
 from emberlog.store.kept import Kept
+from emberlog.workers.stats import Coordinated
 
 Columns = list[np.ndarray[Any, Any]]
 
@@ -48,6 +49,7 @@ class Evaluated:
     residual: float | None = None
     converged: bool = False  # an iteration that reached its end
     events: list[Event] = field(default_factory=list)
+    coordination: Coordinated | None = None  # of workers that share it out
     pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
 
     def has_infinite_sums(self) -> bool:

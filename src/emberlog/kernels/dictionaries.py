@@ -1,6 +1,7 @@
 """The values of domains and their ids: numbers as they are, or any values in their order.
 
-All encodings keep the order of values, so that ids compare as the values do.
+All encodings keep the order of values, so that ids compare as the values do; but for `Renumbered`, which stands for a
+moment in the place of another where nothing is compared.
 """
 
 from __future__ import annotations
@@ -122,6 +123,29 @@ class Coded(Dictionary):
 
     def has(self, values: Values) -> bool:
         return self.numbers.has(values)
+
+
+class Renumbered(Dictionary):
+    """The values of another dictionary with other ids, which are in no order of the values: `new` by the old id, `old`
+    by the new one."""
+
+    def __init__(self, values: Dictionary, new: np.ndarray[Any, Any], old: np.ndarray[Any, Any]) -> None:
+        super().__init__()
+        self.values, self.new, self.old = values, new, old
+        self.size = values.size
+
+    def encode(self, values: Values) -> np.ndarray[Any, Any]:
+        found: np.ndarray[Any, Any] = self.new[self.values.encode(values)]
+        return found
+
+    def decode(self, ids: np.ndarray[Any, Any]) -> pa.Array:
+        return self.values.decode(self.old[ids])
+
+    def code(self, value: Any) -> int:
+        return int(self.new[self.values.code(value)])
+
+    def has(self, values: Values) -> bool:
+        return self.values.has(values)
 
 
 def filled(values: Values, dtype: np.dtype[Any], low: int = 0) -> np.ndarray[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from emberlog.components.program import Id, KernelProgram, Kind
 from emberlog.data.arrow import Values, chunks, place_of
 from emberlog.kernels.crew import mapped
 from emberlog.kernels.dictionaries import (
+    Dictionary,
     Ends,
     Range,
     as_arrow,
@@ -52,7 +54,7 @@ class Encoder:
         self._encoded: dict[Any, np.ndarray[Any, Any]] = {}
         self._ends = Ends(self.kept)
         self.encoding = Stopwatch()
-        self.dictionaries = []
+        self.dictionaries: list[Dictionary] = []
         with self.encoding:
             for domain in program.domains:
                 columns = [part[spot] for name, spot in domain.columns for part in tables.get(name, ())]
@@ -60,6 +62,12 @@ class Encoder:
                 if found.size > MOST_IDS:
                     raise Unsuited("more than two thousand million different values")
                 self.dictionaries.append(found)
+
+    def with_dictionaries(self, dictionaries: list[Dictionary]) -> Encoder:
+        """The same with other dictionaries; nothing of what it makes is kept for later runs."""
+        made = copy(self)
+        made.dictionaries, made.kept, made._encoded = dictionaries, Kept({}), {}
+        return made
 
     @property
     def sizes(self) -> dict[int, int]:
@@ -201,6 +209,10 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
 
     def __len__(self) -> int:
         return len(self._kinds)
+
+    def encoded_by(self, encoder: Encoder) -> Lazy:
+        """The same columns with the ids of another encoder."""
+        return Lazy(encoder, self._kinds, self._columns)
 
     @overload
     def __getitem__(self, spot: int) -> np.ndarray[Any, Any]: ...

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from emberlog.choose.ways import Inputs, interprets
 from emberlog.components.program import End, KernelProgram
+from emberlog.components.shares import WorkerPlan, plan_workers, small_statics
 from emberlog.kernels import cache
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.columns.rounds import Budget, interpret
+from emberlog.kernels.parts.evaluate import evaluate_by_workers
 from emberlog.kernels.watch import Overworked, Unsuited, Watch
 from emberlog.stats import Event
 from emberlog.thresholds import BINDING_BYTES, MOST_BINDINGS, NO_SECONDS, SMALL_BINDINGS, SMALL_SECONDS
@@ -39,6 +41,11 @@ def evaluate(
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it. `again` is called when what the watch was
     told so far is void, because the evaluation begins again.
     """
+    if choices.coordination is not None:
+        small = small_statics({name: table.num_rows for name, table in statics.items()})
+        plan = plan_workers(program, choices.partition, small)
+        if isinstance(plan, WorkerPlan):
+            return evaluate_by_workers(plan, statics, exits, watch, choices)
     if choices.storage == "columns":
         try:
             room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING_BYTES

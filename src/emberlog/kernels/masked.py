@@ -12,6 +12,7 @@ from emberlog.kernels.cache import call
 from emberlog.kernels.code.masks import WORDS
 from emberlog.kernels.crew import Crew
 from emberlog.kernels.memory import release
+from emberlog.kernels.orders import AS_THEY_ARE, Numbering
 from emberlog.kernels.pivoted import ByPivots
 from emberlog.kernels.runtime import drain_masks, expand_masks
 from emberlog.kernels.state import State
@@ -29,6 +30,10 @@ class Sparse(Exception):
     """Pivots have so little in common that each one alone is sooner done."""
 
 
+class Disordered(Exception):
+    """Ids lie in such an order that sweeps take up the same slots again and again."""
+
+
 @dataclass(frozen=True)
 class Block:
     """The facts of the pivots from `first` on: slots, and for each the pivots that have it."""
@@ -39,14 +44,18 @@ class Block:
 
 
 class MaskedRun(ByPivots):
-    """Blocks of pivots. After `run` it has the result: counts, and rows unless they were not kept."""
+    """Blocks of pivots. After `run` it has the result: counts, and rows unless they were not kept; their ids are those
+    before the `numbering`. The first blocks raise `Disordered` if they take more than `patience` derivations."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given: Any, numbering: Numbering = AS_THEY_ARE, patience: int = INT64_MAX) -> None:
         super().__init__(*given)
+        self.numbering = numbering
+        self.patience = patience
         self.blocks: dict[str, list[Block]] = {name: [] for name in self.prepared.tables}
         self.counts = dict.fromkeys(self.prepared.tables, 0)
         self.slots = 0  # that had facts, over all blocks
         self.unsure = 0  # blocks that may still be found sparse
+        self.hasty = 0  # blocks that may still be found in disorder
         self.derivations = 0
         self.rounds = 0
         self._free: list[tuple[State, np.ndarray[Any, Any]]] = []  # what no worker uses at the moment
@@ -57,6 +66,7 @@ class MaskedRun(ByPivots):
         if len(blocks) >= SAMPLED:
             self.unsure = workers
             self._try(blocks[len(blocks) // 2][:SAMPLE])
+        self.hasty = workers
         with Crew(workers, lambda: self.watch.look(sum(self.counts.values()))) as crew:
             crew.each(blocks, self._block)
         for found in self.blocks.values():
@@ -80,7 +90,11 @@ class MaskedRun(ByPivots):
         """The fixpoint of one block, in tables that the worker uses again for the next."""
         with self.lock:
             state, room = self._free.pop() if self._free else self._made()
-        self._call(state, pivots, INT64_MAX)
+            patience = self.patience if self.hasty > 0 else INT64_MAX
+            self.hasty -= 1
+        self._call(state, pivots, patience)
+        if state.figure("work") > patience:
+            raise Disordered(f"{patience:,} derivations were not enough for a block of pivots")
         for name, t in self.prepared.tables.items():
             facts, count = self._drain(state, name, room), state.count(name)
             if self.keep and count:
@@ -117,17 +131,22 @@ class MaskedRun(ByPivots):
 
     def columns(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
         """The rows of a table, piece by piece."""
-        layout = self.prepared.layouts[name]
-        state = State(self.prepared)
+        layout, restore = self.prepared.layouts[name], self.numbering.restore
+        kinds, state = layout.table.kinds, State(self.prepared)
+        places = self.prepared.way.pivots[name]
+        pivots = [restore(kinds[place], ids) for place, ids in zip(places, self.pivots, strict=True)]
+        single = kinds[layout.keys[0]] if len(layout.keys) == 1 else None
         for block in self.blocks[name]:
-            row = 0
-            while row < len(block.slots):
+            # A slot that is an id gets its old one here, once for all its rows.
+            row, ids = 0, block.slots if single is None else restore(single, block.slots)
+            while row < len(ids):
                 numbers, slots = np.empty(PAIRS, np.uint32), np.empty(PAIRS, np.uint32)
-                row, count = call(expand_masks, block.slots, block.masks, row, block.first, numbers, slots)
+                row, count = call(expand_masks, ids, block.masks, row, block.first, numbers, slots)
                 found = dict(zip(layout.keys, state.keys_of(name, slots[:count]), strict=True))
-                for spot, position in enumerate(self.prepared.way.pivots[name]):
-                    found[position] = self.pivots[spot][numbers[:count]]
-                yield [found[i] for i in range(len(layout.table.kinds))]
+                if single is None:
+                    found = {place: restore(kinds[place], column) for place, column in found.items()}
+                found |= {place: values[numbers[:count]] for place, values in zip(places, pivots, strict=True)}
+                yield [found[i] for i in range(len(kinds))]
             release(block.slots)
             release(block.masks)
 

@@ -22,11 +22,12 @@ from emberlog.kernels.cluster.exchange import Exchange
 from emberlog.kernels.encode import Encoder, Lazy, by_name, check_contributors
 from emberlog.kernels.halting import Halt
 from emberlog.kernels.iterations import accumulate, constant_groups, gather, replace, starts_within
-from emberlog.kernels.masked import MaskedRun, Sparse
+from emberlog.kernels.masked import Disordered, MaskedRun, Sparse
 from emberlog.kernels.memory import Memory
+from emberlog.kernels.orders import AS_THEY_ARE, Numbering, along_edges
 from emberlog.kernels.owned import run_owned
-from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits
-from emberlog.kernels.prepare import Indexes, Prepared, prepare
+from emberlog.kernels.pivoted import Grouped, PivotRun, grouped_exits, own_exits
+from emberlog.kernels.prepare import Arrays, Indexes, Prepared, prepare
 from emberlog.kernels.rounds import Rounds, run_alone, run_together, run_worker
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.runtime import within
@@ -34,6 +35,7 @@ from emberlog.kernels.state import State
 from emberlog.kernels.watch import Failed, Unsuited, Watch
 from emberlog.memory import Budget
 from emberlog.stats import Event
+from emberlog.thresholds import ORDER_STEPS
 
 HALF = 2**31 - 1
 
@@ -129,13 +131,18 @@ def evaluate_loops(
     if program.mode != "delta":
         found = _iterated(prepared, encoder, exits, starts, end, watch)
     elif way.pivoted:
-        grouped = grouped_exits(prepared, exits, choices.part)
+        own = own_exits(prepared, exits, choices.part)
+        grouped = grouped_exits(prepared, own)
         try:
             found = _by_pivots(prepared, encoder, grouped, fitting, watch, memory)
         except Sparse as reason:
             events.append(Event("pivot by pivot", str(reason)))
             prepared = made(way.one_by_one())
             found = _by_pivots(prepared, encoder, grouped, _with_room(prepared, choices, memory), watch, memory)
+        except Disordered as reason:
+            events.append(Event("ids in an order along the edges", str(reason)))
+            indexes.clear()
+            found = _renumbered(prepared, encoder, statics, own, choices, watch, memory)
     else:
         found = _by_rounds(prepared, encoder, exits, fitting, watch, memory, peers)
     found.events += events
@@ -215,22 +222,55 @@ def _is_valued(composed: Composed, name: str) -> bool:
 
 
 def _by_pivots(
-    prepared: Prepared, encoder: Encoder, grouped: Grouped, choices: Choices, watch: Watch, memory: Memory
+    prepared: Prepared,
+    encoder: Encoder,
+    grouped: Grouped,
+    choices: Choices,
+    watch: Watch,
+    memory: Memory,
+    numbering: Numbering | None = None,
 ) -> Evaluated:
+    """By pivots. With a `numbering` they and what is prepared have its ids."""
     keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
     masked = prepared.way.kind == "masks"
     many = "512 pivots at a time" if masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.way.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"
-    kind = MaskedRun if masked else PivotRun
+    given = (prepared, grouped, choices.workers, keep, watch, memory)
+    run: MaskedRun | PivotRun
+    if not masked:
+        run = PivotRun(*given)
+    elif numbering is None and prepared.way.renumbers:
+        run = MaskedRun(*given, patience=ORDER_STEPS * max(prepared.rows, 1))
+    else:
+        run = MaskedRun(*given, numbering=numbering or AS_THEY_ARE)
     try:
-        result = kind(prepared, grouped, choices.workers, keep, watch, memory).run()
-    except (Sparse, Failed):
+        result = run.run()
+    except (Sparse, Disordered, Failed):
         memory.forget()
         raise
     if result.rounds > watch.most_rounds:
         watch.failed(2)
     how += memory.told
     return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
+
+
+def _renumbered(
+    prepared: Prepared,
+    encoder: Encoder,
+    statics: Mapping[str, Lazy],
+    exits: Mapping[str, Arrays],
+    choices: Choices,
+    watch: Watch,
+    memory: Memory,
+) -> Evaluated:
+    """By masks over ids that are numbered along the edges. What comes of it has the ids of `encoder`."""
+    numbering = along_edges(prepared, statics, exits, choices.workers)
+    other = numbering.encoder(encoder)
+    columns = {name: lazy.encoded_by(other) for name, lazy in statics.items()}
+    rows = {name: numbering.renumber(encoder.program.kinds(name), found) for name, found in exits.items()}
+    again = prepare(prepared.program, prepared.way, other, columns, choices.workers, halt=prepared.halt)
+    grouped = grouped_exits(again, rows)
+    return _by_pivots(again, encoder, grouped, _with_room(again, choices, memory), watch, memory, numbering)
 
 
 def _by_owners(

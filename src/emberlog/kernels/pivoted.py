@@ -204,20 +204,20 @@ def _written(t: str, layout: TableLayout) -> dict[int, str]:
     return found
 
 
-def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, int] = (0, 1)) -> Grouped:
-    """The pivots and their exit rows.
+def own_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, int]) -> Mapping[str, Arrays]:
+    """The exit rows of the pivots of this `part`, (rank, size): every so many in their order, so that neighbours, which
+    are often alike, are shared out."""
+    rank, size = part
+    if size == 1:
+        return exits
+    numbers, _ = _numbered(_pivot_columns(prepared, exits))
+    mine = [keys % size == rank for keys in numbers]
+    return {name: [c[kept] for c in exits[name]] for name, kept in zip(prepared.tables, mine, strict=True)}
 
-    Of `part`, (rank, size), only the pivots of this rank count: every so many in their order, so that neighbours, which
-    are often alike, are shared out.
-    """
-    pivots = {name: [exits[name][p] for p in prepared.way.pivots[name]] for name in prepared.tables}
-    numbers, values = _numbered(list(pivots.values()))
-    if part[1] > 1:
-        rank, size = part
-        mine = [keys % size == rank for keys in numbers]
-        exits = {n: [c[kept] for c in exits[n]] for n, kept in zip(prepared.tables, mine, strict=True)}
-        numbers = [keys[kept] // np.uint32(size) for keys, kept in zip(numbers, mine, strict=True)]
-        values = [np.ascontiguousarray(column[rank::size]) for column in values]
+
+def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays]) -> Grouped:
+    """The pivots and their exit rows."""
+    numbers, values = _numbered(_pivot_columns(prepared, exits))
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for (name, t), keys in zip(prepared.tables.items(), numbers, strict=True):
         layout = prepared.layouts[name]
@@ -228,6 +228,10 @@ def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[i
         arrays[f"{t}_eo"] = offsets.astype(np.int64)
         arrays |= dict(zip(columns, found, strict=True))
     return values, arrays
+
+
+def _pivot_columns(prepared: Prepared, exits: Mapping[str, Arrays]) -> list[list[np.ndarray[Any, Any]]]:
+    return [[exits[name][spot] for spot in prepared.way.pivots[name]] for name in prepared.tables]
 
 
 def _numbered(

@@ -63,6 +63,11 @@ class Prepared:
         return sum(getattr(array, "nbytes", 0) for array in self.shared.values())
 
     @property
+    def rows(self) -> int:
+        """How many rows the indexes have."""
+        return sum(int(number) for name, number in self.shared.items() if name.endswith("_m"))
+
+    @property
     def tables(self) -> dict[str, str]:
         return {table.name: f"t{i}" for i, table in enumerate(self.program.tables)}
 

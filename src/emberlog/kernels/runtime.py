@@ -217,6 +217,23 @@ def trailing(word: Any) -> Any:
 
 
 @jit
+def nearest(word: Any, down: Any) -> Any:
+    """The place of the first bit of a word that is set, going up or `down`."""
+    if not down:
+        return trailing(word)
+    for shift in (1, 2, 4, 8, 16, 32):
+        word |= word >> np.uint64(shift)
+    return ones(word) - np.uint64(1)
+
+
+@jit
+def beyond(place: Any, down: Any) -> Any:
+    """All places of a word that come after this one, going up or `down`, as bits."""
+    bit = np.uint64(1) << place
+    return bit - np.uint64(1) if down else ~(bit | (bit - np.uint64(1)))
+
+
+@jit
 def drain_masks(masks: Any, seen: Any, log: Any, count: Any, out: Any) -> Any:
     """Takes the masks of the slots in `log` out of a table, which is empty again. Returns how many bits they have."""
     total = np.int64(0)

@@ -90,8 +90,9 @@ class State:
         if self.prepared.way.kind == "masks":
             for name in ("mask", "wait"):
                 arrays[f"{t}_{name}"] = _blank_rows(slots)
-            for name in ("q", "r"):
-                arrays[f"{t}_{name}"] = np.empty(slots + 1, np.uint32)
+            words = (slots + 63) // 64
+            arrays[f"{t}_b"] = np.zeros(words, np.uint64)
+            arrays[f"{t}_w"] = np.zeros((words + 63) // 64, np.uint64)
         if dense or layout.table.fold != "set":
             arrays[f"{t}_seen"] = np.zeros((slots + 7) // 8 * 8 if dense else slots, np.uint8)
         if dense:  # sweeps read eight flags at once

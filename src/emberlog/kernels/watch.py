@@ -85,9 +85,7 @@ class MeterWatch:
 
     def rounds(self, deltas: list[int], facts: int) -> None:
         self.facts = max(self.facts, facts)
-        for delta in deltas:
-            self.meter.allow_round(self.stats, self._default())
-            self.meter.round(self.stats, delta, facts)
+        self.meter.rounds(self.stats, deltas, facts, self._default())
         self._check_memory()
 
     def failed(self, code: int) -> None:

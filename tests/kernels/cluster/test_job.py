@@ -50,6 +50,7 @@ def left(run_dir: Path) -> list[str]:
     return sorted(str(path.relative_to(run_dir)) for path in run_dir.rglob("*") if path.is_file())
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize("transfer", ["files", "shuffle"])
 @pytest.mark.parametrize("size", [1, 2])
 def test_reach(spark: Any, tmp_path: Path, transfer: Transfer, size: int) -> None:

@@ -211,8 +211,8 @@ def _process(rank: int, size: int, folder: Path, at: Path | str, told: Any) -> N
         exchange.close()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.apart
+@pytest.mark.parametrize(("transport", "how"), [("ipc", signal.SIGKILL), ("tcp", signal.SIGSTOP)])
 def test_a_lost_process_is_noticed_in_seconds(tmp_path: Path, transport: str, how: signal.Signals) -> None:
     at = tmp_path if transport == "ipc" else "127.0.0.1"
     fresh = multiprocessing.get_context("spawn")

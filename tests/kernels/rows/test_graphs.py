@@ -16,6 +16,8 @@ from emberlog.kernels.rows.evaluate import RowsRun
 from emberlog.kernels.rows.relations import OverBudget
 from emberlog.kernels.rows.values import OutOfRange
 
+pytestmark = pytest.mark.apart
+
 SG = RowsProgram(
     (RowRelation("sg", "n", "n"), RowRelation("half", "n", "n")),
     (StaticRelation("arc", "n", "n"),),
@@ -101,9 +103,11 @@ GRAPHS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("storage", ["auto", "bits", "sparse"])
+ways = pytest.mark.parametrize(("storage", "workers"), [("auto", 3), ("bits", 1), ("sparse", 3)])
+
+
+@ways
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("workers", [1, 3])
 def test_same_generation(kind: str, storage: Storage, workers: int) -> None:
     make, nodes = GRAPHS[kind]
     xs, ys = columns(make(), "arc")
@@ -112,9 +116,8 @@ def test_same_generation(kind: str, storage: Storage, workers: int) -> None:
     assert (matrix(run, "sg", nodes, nodes) == same_generation(xs, ys, nodes)).all()
 
 
-@pytest.mark.parametrize("storage", ["auto", "bits", "sparse"])
+@ways
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("workers", [1, 3])
 def test_transitive_closure(kind: str, storage: Storage, workers: int) -> None:
     make, nodes = GRAPHS[kind]
     xs, ys = columns(make(), "arc")
@@ -128,9 +131,8 @@ def test_transitive_closure(kind: str, storage: Storage, workers: int) -> None:
         assert (matrix(run, "tc", nodes, nodes) == wanted).all()
 
 
-@pytest.mark.parametrize("storage", ["auto", "sparse"])
+@pytest.mark.parametrize(("storage", "workers"), [("auto", 3), ("sparse", 1)])
 @pytest.mark.parametrize("kind", ["grid", "rmat", "dag"])
-@pytest.mark.parametrize("workers", [1, 3])
 def test_shortest_paths(kind: str, storage: Storage, workers: int) -> None:
     tables, nodes = {"grid": (grid(9), 100), "rmat": (rmat(90), 90), "dag": (dag(150), 150)}[kind]
     xs, ys, ds = columns(tables, "warc")
@@ -147,8 +149,7 @@ def test_shortest_paths(kind: str, storage: Storage, workers: int) -> None:
     assert found == wanted
 
 
-@pytest.mark.parametrize("storage", ["auto", "sparse"])
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize(("storage", "workers"), [("auto", 4), ("sparse", 1)])
 def test_points_to(storage: Storage, workers: int) -> None:
     nodes = 700
     tables = heap(nodes)

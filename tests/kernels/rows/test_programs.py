@@ -16,6 +16,8 @@ from emberlog.kernels.rows.evaluate import RowsRun
 from kernels.rows import twin
 from kernels.rows.strategies import Case, cases
 
+pytestmark = pytest.mark.apart
+
 STORAGES: tuple[Storage, ...] = ("auto", "bits", "sparse")
 
 

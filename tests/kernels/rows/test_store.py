@@ -130,6 +130,7 @@ def test_deltas_together(case: tuple[int, int, list[tuple[Rows, set[int]]]]) -> 
         assert read(delta.view, delta.xs.tolist(), second) == {x: own for x, own in truth.items() if own}
 
 
+@pytest.mark.apart
 def test_the_same_without_the_compiler() -> None:
     """The loops are Python too: the tests of programs pass with them uncompiled."""
     here = Path(__file__).parent

@@ -2,9 +2,16 @@
 
 Where rules do nothing with the pivot but hand it on, all pivots that reach a slot together leave it together: one step
 along an edge is one step for all of them. A slot keeps the pivots that have reached it and those that wait to go on.
+
+A round is a sweep over the slots, up and down in turns, which takes along what it finds in front of itself: where most
+steps lead to larger ids, as in an order along the edges (`kernels/orders.py`), pivots arrive at a slot before it is
+taken up, and one sweep does nearly all. Slots that wait are bits, with a bit for each word of them that has some.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.loops import Loops
@@ -21,13 +28,14 @@ class Masks(Loops):
         for name in ("mask", "wait"):
             self.use(f"{t}_{name}", "uint64", 2)
         self.use(f"{t}_seen", "uint8")
-        for name in ("log", "q", "r"):
-            self.use(f"{t}_{name}", "uint32")
+        for name in ("b", "w"):
+            self.use(f"{t}_{name}", "uint64")
+        self.use(f"{t}_log", "uint32")
 
     def load(self) -> None:
         for t in self.tables.values():
-            self.out.line(f"{t}_count, {t}_next = 0, 0")
-        self.out.line("fail, work, rounds = 0, 0, 0")
+            self.out.line(f"{t}_count = 0")
+        self.out.line("fail, work, rounds, waiting, down = 0, 0, 0, 0, True")
 
     def save(self) -> None:
         base = 3 * len(self.tables)
@@ -50,35 +58,71 @@ class Masks(Loops):
                         out.line(f"{t}_mask[s, word] |= bit")
                         out.line(f"{t}_wait[s, word] |= bit")
                         self.queue(layout, t, "s")
-        out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
         most, budget = self.use("most", "int64", 0), self.use("budget", "int64", 0)
         with out.block(f"while waiting > 0 and rounds <= {most} and work <= {budget} and fail == 0:"):
+            out.line("down = not down")
             for layout in self.layouts.values():
                 self.take_round(layout)
             out.line("rounds += 1")
-            out.line(f"waiting = {' + '.join(f'{t}_next' for t in self.tables.values())}")
         with out.block(f"if waiting > 0 and work <= {budget} and fail == 0:"):
             out.line("fail = 2")
 
+    def queue(self, layout: TableLayout, t: str, slot: str, hold: str | None = None) -> None:
+        out, bits, word = self.out, self.out.fresh("f"), self.out.fresh("w")
+        out.line(f"{bits} = {t}_seen[{slot}]")
+        with out.block(f"if {bits} & {QUEUED} == 0:"):
+            self.log(layout, t, slot, bits)
+            out.line(f"{t}_seen[{slot}] = {bits} | np.uint8({KNOWN | QUEUED})")
+            out.line(f"{word} = np.uint64({slot}) >> np.uint64(6)")
+            out.line(f"{t}_b[{word}] |= np.uint64(1) << (np.uint64({slot}) & np.uint64(63))")
+            out.line(f"{t}_w[{word} >> np.uint64(6)] |= np.uint64(1) << ({word} & np.uint64(63))")
+            out.line("waiting += 1")
+
     def take_round(self, layout: TableLayout) -> None:
+        """One sweep over the slots of a table."""
         t, out = self.tables[layout.table.name], self.out
-        out.line(f"high, {t}_next = {t}_next, 0")
-        out.line(f"{t}_q, {t}_r = {t}_r, {t}_q")
-        with out.block("for q in range(high):"):
-            self.heed_halt()
-            out.line(f"s = {t}_q[np.uint64(q)]")
-            with out.block(f"if {t}_seen[s] & {QUEUED} == 0:"):
-                out.line("continue")
-            out.line(f"{t}_seen[s] = np.uint8({KNOWN})")
-            for word in range(WORDS):
-                out.line(f"m{word} = {t}_wait[s, {word}]")
-            for word in range(WORDS):
-                out.line(f"{t}_wait[s, {word}] = np.uint64(0)")
-            columns = self.columns(layout, "s")
-            for nest in self.nests:
-                if nest.table == layout.table.name:
-                    env = {name: columns[position] for position, name in nest.binds if position in columns}
-                    self.nest(nest, env)
+        with out.block(f"for step in range({t}_w.size):"):
+            out.line(f"at = {t}_w.size - 1 - step if down else step")
+            with self.each_bit(f"{t}_w[at]", "place"):
+                self.heed_halt()
+                with out.block(f"if work > {self.use('budget', 'int64', 0)}:"):
+                    out.line("break")
+                out.line("word = np.uint64(64 * at) + place")
+                with self.each_bit(f"{t}_b[word]", "spot"):
+                    out.line(f"{t}_b[word] ^= np.uint64(1) << spot")
+                    self.take_slot(layout, t, "word * np.uint64(64) + spot")
+                with out.block(f"if {t}_b[word] == 0:"):
+                    out.line(f"{t}_w[at] ^= np.uint64(1) << place")
+
+    @contextmanager
+    def each_bit(self, word: str, place: str) -> Iterator[None]:
+        """A loop over the bits of a word that are set, in the direction of the sweep; also those that are set in front
+        of it meanwhile."""
+        out, bits, left = self.out, self.out.fresh("b"), self.out.fresh("l")
+        out.line(f"{left} = ~np.uint64(0)")
+        with out.block("while True:"):
+            out.line(f"{bits} = {word} & {left}")
+            with out.block(f"if {bits} == 0:"):
+                out.line("break")
+            out.line(f"{place} = nearest({bits}, down)")
+            out.line(f"{left} = beyond({place}, down)")
+            yield
+
+    def take_slot(self, layout: TableLayout, t: str, slot: str) -> None:
+        """All pivots that wait at a slot go on."""
+        out = self.out
+        out.line(f"s = np.uint32({slot})")
+        out.line("waiting -= 1")
+        out.line(f"{t}_seen[s] = np.uint8({KNOWN})")
+        for word in range(WORDS):
+            out.line(f"m{word} = {t}_wait[s, {word}]")
+        for word in range(WORDS):
+            out.line(f"{t}_wait[s, {word}] = np.uint64(0)")
+        columns = self.columns(layout, "s")
+        for nest in self.nests:
+            if nest.table == layout.table.name:
+                env = {name: columns[position] for position, name in nest.binds if position in columns}
+                self.nest(nest, env)
 
     def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
         t, out, slot = self.tables[layout.table.name], self.out, self.out.fresh("s")

@@ -25,7 +25,7 @@ EACH = 0x0101010101010101  # times a bit: that bit of each of eight flags
 
 HEADER = """import numpy as np
 from emberlog.kernels.runtime import bound_above, bound_below, find, find_key, grown, grown_rows, rehashed, truncated
-from emberlog.kernels.runtime import jump, remainder, trailing
+from emberlog.kernels.runtime import beyond, jump, nearest, remainder, trailing
 from emberlog.kernels.halting import is_set
 from emberlog.kernels.prefetch import prefetch
 from emberlog.kernels.waiting import drained, skip, total, turn_of

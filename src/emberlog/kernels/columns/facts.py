@@ -91,6 +91,12 @@ class Places:
         places, there = ranked(self.codes, codes)
         return np.where(there, self.rows[places], -1)
 
+    def spread(self, space: int) -> None:
+        """Finds rows by an array of all codes from now on."""
+        self.direct = np.full(space, -1, np.int64)
+        self.direct[self.codes] = self.rows
+        self.codes = self.rows = np.empty(0, np.int64)
+
     def place(self, codes: Column) -> tuple[Column, Column]:
         """The rows; codes that have none get the next ones. Also, for each new row, where its code stands."""
         rows = self.find(codes)

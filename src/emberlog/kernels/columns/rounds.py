@@ -120,8 +120,7 @@ class Interpreter:
             if len(columns[0]):
                 self.tables[name].put([_wide(column) for column in columns], len(columns[0]))
         while any(table.waiting for table in self.tables.values()):
-            with np.errstate(all="ignore"):  # sums of floats that become infinite
-                took = sum(self._take(table) for table in self.tables.values())
+            took = self.take_up()
             self.watch.rounds([took], self.count)
             self._spend(0)
         self.watch.rounds([0], self.count)
@@ -129,6 +128,11 @@ class Interpreter:
     @property
     def count(self) -> int:
         return sum(table.count for table in self.tables.values())
+
+    def take_up(self) -> int:
+        """Takes up the facts that wait, table by table, and derives what follows. How many they were."""
+        with np.errstate(all="ignore"):  # sums of floats that become infinite
+            return sum(self._take(table) for table in self.tables.values())
 
     def _spend(self, bindings: int) -> None:
         self.bindings += bindings
@@ -182,7 +186,11 @@ class Interpreter:
         found = self._run(plan, plan.steps, bindings)
         if found.rows:
             self.derivations += found.rows
-            self.tables[plan.nest.rule.head].put(plan.head(found), found.rows)
+            self.deliver(plan.nest.rule.head, plan.head(found), found.rows)
+
+    def deliver(self, table: str, columns: Sequence[Column], rows: int) -> None:
+        """Takes in facts of a table that were derived."""
+        self.tables[table].put(columns, rows)
 
     def _differ(self, plan: _Plan, started: Bindings, before: Mapping[str, Column], first: Column) -> None:
         """Contributions as they are now, less what they were."""
@@ -211,7 +219,7 @@ class Interpreter:
         if there.rows:
             columns = {key: plan.argument(key, there) for key in plan.table.keys} | {value: total[changed]}
             self.derivations += there.rows
-            self.tables[plan.nest.rule.head].put([columns[i] for i in range(len(columns))], there.rows)
+            self.deliver(plan.nest.rule.head, [columns[i] for i in range(len(columns))], there.rows)
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
