@@ -5,12 +5,12 @@ PYTHON_BIN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 # Java is looked for (and installed where that is allowed) when Spark is about to start, not before.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
-# Two processes or more share the tests; those that need Spark stay together in one of them (tests/conftest.py).
-PYTEST := $(PYTHON_BIN) -m pytest -q -n auto --maxprocesses=4 --dist loadgroup
+# Two processes or more share the tests; those that need Spark come first, in one of them (tests/conftest.py).
+PYTEST := $(PYTHON_BIN) -m pytest -q -n auto --maxprocesses=4 --dist worksteal
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java demo test test-slow check format cases clean
+.PHONY: help venv java demo test test-fast test-slow check format cases clean
 
 help: ## this list
 	@echo "Usage: make TARGET"
@@ -31,6 +31,11 @@ demo: $(STAMP) ## run three recursive programs on Spark and write their results 
 
 test: $(STAMP) ## run all tests but the slow ones; ARGS="..." goes to pytest
 	@$(WITH_JAVA) $(PYTEST) $(ARGS)
+
+# Loops as plain Python: numbers of NumPy warn there where machine words wrap.
+test-fast: $(STAMP) ## run the tests that need neither Java nor a compiler, in about a minute
+	@EMBERLOG_JIT=off NUMBA_DISABLE_JIT=1 ROWS_EXAMPLES=6 $(PYTEST) -m "not slow and not spark and not apart" \
+		-W ignore::RuntimeWarning $(ARGS)
 
 test-slow: $(STAMP) ## run the slow tests
 	@$(WITH_JAVA) $(PYTEST) -m slow $(ARGS)

@@ -1,9 +1,10 @@
 """The data sets of the benchmarks, by name, as Parquet files that are written once.
 
 A name is a kind and a size: `gnp10K` (a random graph with p = 0.001), `grid150`, `tree11`, `rmat1M` (10 edges a node),
-`road300` (a square grid, both ways, with lengths), `bom1M` (parts), `heap1M` (facts). Rows stand in random order, as
-those of a table that somebody has may do: generators leave them sorted, and an index over sorted rows costs next to
-nothing.
+`dag40K` (edges to the next twenty nodes), `road300` (a square grid, both ways, with lengths), `bom1M` (parts), `heap1M`
+(facts). Rows stand in random order, as those of a table that somebody has may do: generators leave them sorted, and an
+index over sorted rows costs next to nothing. With `-shuffled` behind its name a graph has the same edges, and its nodes
+other numbers, at random.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ FOLDER = "EMBERLOG_BENCH_DATA"
 VERSION = "v1"
 """Part of the path of the files: to be changed with whatever changes the rows."""
 
+SHUFFLED = "-shuffled"
+
 # Of 40 seeds the one whose tree is nearest in size to the published Tree11.
 TREE_SEED = 2
 # A program with n variables has about 1.93 n facts.
@@ -35,6 +38,14 @@ VARIABLES_A_FACT = 0.52
 
 def _rmat(n: int) -> generate.Tables:
     return {**generate.rmat(n), "node": pa.table({"x": np.arange(n)})}
+
+
+def _dag(n: int) -> generate.Tables:
+    """Three edges from each node to some of the next twenty: long ways, and no cycle."""
+    x = np.repeat(np.arange(n), 3)
+    y = x + np.random.default_rng(0).integers(1, 21, len(x))
+    edges = np.unique(np.stack([x[y < n], y[y < n]], axis=1), axis=0)
+    return {"arc": pa.table({"x": edges[:, 0], "y": edges[:, 1]})}
 
 
 def _road(n: int) -> generate.Tables:
@@ -49,6 +60,7 @@ KINDS: dict[str, Callable[[int], generate.Tables]] = {
     "grid": generate.grid,
     "tree": lambda height: generate.tree(height + 1, seed=TREE_SEED),  # its root is no level of its own
     "rmat": _rmat,
+    "dag": _dag,
     "road": _road,
     "bom": generate.bom,
     "heap": lambda facts: generate.heap(round(facts * VARIABLES_A_FACT)),
@@ -64,7 +76,7 @@ def default_folder() -> Path:
 
 def parsed(name: str) -> tuple[str, int]:
     """Kind and size of a data set: `rmat100K` is ("rmat", 100000)."""
-    match = re.fullmatch(r"([a-z]+)(\d+)([KM]?)", name)
+    match = re.fullmatch(r"([a-z]+)(\d+)([KM]?)", name.removesuffix(SHUFFLED))
     if match is None or match[1] not in KINDS:
         raise UsageError(f"unknown data `{name}`", fix=f"a kind and a size, such as rmat1M; kinds: {', '.join(KINDS)}")
     return match[1], int(match[2]) * {"": 1, "K": 1000, "M": 1_000_000}[match[3]]
@@ -78,7 +90,8 @@ def files(name: str, folder: Path | None = None) -> dict[str, Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{name}-"))
         try:
-            for relation, table in KINDS[kind](size).items():
+            made = KINDS[kind](size)
+            for relation, table in (_relabelled(made) if name.endswith(SHUFFLED) else made).items():
                 pq.write_table(_shuffled(table), partial / f"{relation}.parquet")
             partial.rename(target)
         except OSError:  # somebody else was faster
@@ -87,6 +100,22 @@ def files(name: str, folder: Path | None = None) -> dict[str, Path]:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     return {path.stem: path for path in sorted(target.glob("*.parquet"))}
+
+
+def _relabelled(tables: generate.Tables) -> generate.Tables:
+    """The same graph, with other numbers for its nodes, the columns `x` and `y`."""
+    nodes = [(name, spot) for name, table in tables.items() for spot in table.column_names if spot in ("x", "y")]
+    most = max(int(tables[name][spot].to_numpy().max()) for name, spot in nodes)
+    labels = np.random.default_rng(2).permutation(most + 1)
+    return {
+        name: pa.table(
+            {
+                spot: labels[table[spot].to_numpy()] if (name, spot) in nodes else table[spot]
+                for spot in table.column_names
+            }
+        )
+        for name, table in tables.items()
+    }
 
 
 def _shuffled(table: pa.Table) -> pa.Table:

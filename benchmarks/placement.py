@@ -65,7 +65,7 @@ def run(
     out: Path, programs: Sequence[str], rows: Sequence[int], kinds: Sequence[str], say: Callable[[str], None]
 ) -> list[Path]:
     """The table of all programs, sizes and kinds of values, in seconds."""
-    session = _session()
+    session = warm_session()
     lines = [
         "| program | rows | values | auto | local | spark | auto again | local again | spark again | auto / best |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -109,7 +109,8 @@ def _line(session: Any, frame: Any, start: Any, program: str, count: int, kind: 
     return f"| {' | '.join(cells)} |"
 
 
-def _session() -> Any:
+def warm_session() -> Any:
+    """A session on this machine that has run a job, and Python in it."""
     import os
 
     from pyspark.sql import SparkSession

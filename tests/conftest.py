@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,30 @@ settings.register_profile("ci", settings.get_profile("emberlog"), derandomize=Tr
 settings.load_profile("ci" if os.environ.get("CI") else "emberlog")
 
 
-# First: the choice by `-m` is made in this same hook and must see the mark.
+# First: the choice by `-m` is made in this same hook and must see the marks.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases = Counter[str]()  # of each test, those on Spark so far
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.get_closest_marker("spark"):
-            # One worker process runs all Spark tests, so that there is one JVM (with `--dist loadgroup`).
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        sample = item.get_closest_marker("spark_sample")
+        if sample is not None and is_evaluated_by_spark(item):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % sample.args[0] != 0:
+                item.add_marker(pytest.mark.slow)
+            cases[test] += 1
+    # Each process starts at its own place of this list, and one that has no more tests takes over the last ones of
+    # another (`--dist worksteal`). So the first process has what needs Spark, and others start a JVM of their own only
+    # if there is nothing else left to do.
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def is_evaluated_by_spark(item: pytest.Item) -> bool:
+    """True for what needs Spark, but for small programs at the place `driver` (engine/conftest.py)."""
+    call = getattr(item, "callspec", None)
+    in_driver = call is not None and call.params.get("place") == ("spark", "auto")
+    return item.get_closest_marker("spark") is not None and not in_driver
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +57,7 @@ def strangers() -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A real session on two cores, shared by all tests. Views and tables that a test makes are its own to remove."""
+    """A real session on two cores, one for each process. Views and tables that a test makes are its own to remove."""
     # Imported here: tests without Spark start without it.
     from pyspark.sql import SparkSession
 
@@ -50,6 +66,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = (
         SparkSession.builder.master("local[2]")
         .appName("emberlog-tests")
+        # Programs of tests run once: the JVM's second compiler takes several times what it would gain for them.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.ui.enabled", "false")  # no port to clash over when two test runs go on at once
         .config("spark.ui.showConsoleProgress", "false")  # progress bars would mix with pytest's output
         .config("spark.driver.host", "127.0.0.1")  # the machine's own name may not resolve

@@ -35,8 +35,8 @@ from strategies import (
 from strategies.cases import tables
 
 ANY = st.one_of(programs(), recursive_programs(), aggregate_programs(), arithmetic_programs())
-WIDE = settings(max_examples=50, suppress_health_check=list(HealthCheck))
-MANY = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+WIDE = settings(max_examples=30, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=70, suppress_health_check=list(HealthCheck))
 SOME = settings(max_examples=5, suppress_health_check=list(HealthCheck))
 LOTS = settings(max_examples=3000, suppress_health_check=list(HealthCheck))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import redirect_stdout
 from io import StringIO
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import emberlog
 from emberlog.source import Source
 from emberlog.syntax.parser import parse
 
@@ -18,6 +20,8 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 PROGRAM = re.compile(r"^```datalog\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Python, and what it prints where that follows.
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+# A program, and the rows that it gives.
+EXAMPLE = re.compile(r"^```datalog\n((?:(?!```).)*)^```\n\n```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
 
 
@@ -32,23 +36,67 @@ def programs() -> list[tuple[str, str]]:
     return found
 
 
+def examples() -> list[Any]:
+    """The programs of the reference that say what they give."""
+    text = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    return [
+        pytest.param(*found.groups(), id=str(text.count("\n", 0, found.start()))) for found in EXAMPLE.finditer(text)
+    ]
+
+
+@pytest.mark.parametrize(("program", "rows"), examples())
+def test_examples_of_the_reference_give_what_they_say(program: str, rows: str) -> None:
+    with emberlog.Engine(executor="local") as engine:
+        result = engine.run(program)
+        found = [
+            f"{name}({', '.join(json.dumps(value, ensure_ascii=False, default=str) for value in row)})"
+            for name in result
+            for row in result[name].rows()
+        ]
+    assert sorted(found) == sorted(rows.splitlines())
+
+
 @pytest.mark.parametrize(("place", "program"), [pytest.param(*found, id=found[0]) for found in programs()])
 def test_programs_parse(place: str, program: str) -> None:
     assert parse(Source(place, program)).items
 
 
 def test_the_tour_runs_and_prints_what_it_says(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its snippets, one after the other, in the session of the tests: `getOrCreate` gives that one."""
+    """In the session of the tests: `getOrCreate` gives that one."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    run_snippets("docs/tour.md")
+
+
+def test_asking_why_runs_and_prints_and_shows_what_it_says() -> None:
+    names = run_snippets("docs/why.md")
+    assert names["why"].to_svg() == (ROOT / "docs" / "why.svg").read_text(encoding="utf-8")
+    names["engine"].close()
+
+
+def test_the_page_about_goals_runs_and_prints_what_it_says() -> None:
+    run_snippets("docs/goals.md")
+
+
+def test_the_page_on_maintenance_runs_and_prints_what_it_says() -> None:
+    run_snippets("docs/maintenance.md")
+
+
+def test_the_page_on_coordination_runs_and_prints_what_it_says() -> None:
+    run_snippets("docs/coordination.md")
+
+
+def run_snippets(page: str) -> dict[str, Any]:
+    """Runs the snippets of a page one after the other; each prints what the page says. Returns what they define."""
+    text = (ROOT / page).read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for match in SNIPPET.finditer(text):
         line = text.count("\n", 0, match.start(1))
         printed = StringIO()
         with redirect_stdout(printed):
             # Empty lines first, so that errors name the line of the page.
-            exec(compile("\n" * line + match[1], "docs/tour.md", "exec"), names)
-        assert printed.getvalue() == (match[2] or ""), f"docs/tour.md:{line + 1}"
+            exec(compile("\n" * line + match[1], page, "exec"), names)
+        assert printed.getvalue() == (match[2] or ""), f"{page}:{line + 1}"
+    return names
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

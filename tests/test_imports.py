@@ -17,12 +17,12 @@ PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
 GROUND = frozenset({"source", "diagnostics", "types", "deep"})
 MEASURING = frozenset({"stats", "memory"})
-PLANNING = GROUND | {"syntax", "analysis", "rules", "plan", "components", "choose", "thresholds"}
+PLANNING = GROUND | {"syntax", "analysis", "rules", "demand", "plan", "components", "choose", "thresholds", "workers"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
 RUNNING = (
     PLANNING | STOPPING | MEASURING | {"clock", "deadline", "progress", "store", "sql", "data", "kernels", "executors"}
 )
-PUBLIC = RUNNING | {"notices", "asked", "compiled", "explain", "relation", "result", "engine"}
+PUBLIC = RUNNING | {"notices", "asked", "compiled", "explain", "relation", "answer", "why", "result", "engine"}
 
 # What each part of the package may import. A part is a module or folder directly under `emberlog`.
 ALLOWED: dict[str, frozenset[str]] = {
@@ -37,7 +37,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "stopping": frozenset({"diagnostics"}),
     "sessions": frozenset({"causes", "diagnostics", "stopping"}),
     "deadline": frozenset({"diagnostics", "stopping"}),
-    "stats": frozenset({"source", "diagnostics", "clock", "stopping", "deadline"}),
+    "workers": frozenset({"diagnostics"}),
+    "stats": frozenset({"source", "diagnostics", "clock", "stopping", "deadline", "workers"}),
     "memory": frozenset({"diagnostics"}),
     "notices": frozenset({"diagnostics"}),
     "progress": frozenset({"diagnostics", "stats"}),
@@ -45,22 +46,27 @@ ALLOWED: dict[str, frozenset[str]] = {
     "syntax": GROUND,
     "analysis": GROUND | {"patterns", "syntax"},
     "rules": GROUND | {"syntax", "analysis"},
+    "schedule": GROUND,
+    "demand": GROUND | {"syntax", "analysis", "rules"},
     "thresholds": frozenset(),
     "plan": GROUND | {"syntax", "analysis", "rules"},
     "components": GROUND | {"syntax", "analysis", "rules", "plan", "thresholds"},
-    "choose": GROUND | {"syntax", "analysis", "rules", "plan", "components", "thresholds"},
+    "choose": GROUND | {"syntax", "analysis", "rules", "plan", "components", "thresholds", "workers"},
     "asked": PLANNING,
     "compiled": PLANNING | {"asked"},
     "explain": PLANNING | MEASURING | {"asked", "compiled"},
-    "data": GROUND | {"syntax", "stopping", "deadline"},
+    "data": GROUND | {"syntax", "causes", "stopping", "deadline"},
     "store": PLANNING | {"data"},
     "sql": PLANNING | STOPPING | MEASURING | {"patterns", "store"},
     "kernels": PLANNING | STOPPING | MEASURING | {"clock", "data", "deadline", "store"},
     "executors": RUNNING | {"compiled"},
     "relation": GROUND | {"data"},
-    "result": RUNNING | {"relation"},
-    "engine": PUBLIC,
-    "cli": PUBLIC | {"generate", "loading"},
+    "answer": GROUND | {"relation", "stats"},
+    "why": RUNNING | {"explain"},
+    "result": RUNNING | {"relation", "why"},
+    "maintain": RUNNING | {"asked", "compiled", "relation", "result", "schedule"},
+    "engine": PUBLIC | {"maintain", "schedule"},
+    "cli": PUBLIC | {"generate", "loading", "maintain", "schedule"},
 }
 
 # Slow to import, or not everybody's: loaded only where they are used.

@@ -11,6 +11,7 @@ with emberlog.Engine(executor="local") as engine:
 TYPE_CHECKING = False  # not from `typing`: Ctrl-C is handled only after this module is loaded, which is to be soon
 if TYPE_CHECKING:
     from emberlog.analysis.program import Verdict
+    from emberlog.answer import Answer
     from emberlog.diagnostics import (
         CancelledError,
         DataError,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
         UsageError,
     )
     from emberlog.engine import Engine
+    from emberlog.maintain.report import Change
+    from emberlog.maintain.view import View
     from emberlog.progress import ProgressEvent
     from emberlog.relation import Relation
     from emberlog.result import Result
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "CancelledError",
+    "Change",
     "DataError",
     "EmberlogError",
     "EmberlogWarning",
@@ -47,11 +52,13 @@ __all__ = [
     "Stats",
     "UsageError",
     "Verdict",
+    "View",
     "__version__",
 ]
 
 _MODULES = {
     "emberlog.analysis.program": ("Verdict",),
+    "emberlog.answer": ("Answer",),
     "emberlog.diagnostics": (
         "CancelledError",
         "DataError",
@@ -64,6 +71,8 @@ _MODULES = {
         "UsageError",
     ),
     "emberlog.engine": ("Engine",),
+    "emberlog.maintain.report": ("Change",),
+    "emberlog.maintain.view": ("View",),
     "emberlog.progress": ("ProgressEvent",),
     "emberlog.relation": ("Relation",),
     "emberlog.result": ("Result",),

@@ -1,4 +1,7 @@
-"""From a program to how each of its strata is evaluated: check, push, plan, choose. `explain` and runs share this."""
+"""From a program to how each of its strata is evaluated: check, push, restrict, plan, choose.
+
+`explain` and runs share this.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from emberlog.analysis.program import CheckedProgram
 from emberlog.analysis.pushdown import push_aggregates
 from emberlog.asked import goals_as_rules, sized_relations, wanted_relations
 from emberlog.choose.strata import Choice, Setting, choose
+from emberlog.demand.advice import advice_of
+from emberlog.demand.transform import Demanded, restrict
 from emberlog.plan.compiler import plan_program
 from emberlog.plan.strata import ProgramPlan
 from emberlog.syntax.nodes import Program
@@ -33,6 +38,7 @@ class Compiled:
     goals: tuple[tuple[str, str], ...] = ()  # the predicate of a goal's rule, the predicate that it asks for
     wanted: frozenset[str] = frozenset()
     sized: frozenset[str] = frozenset()
+    demanded: Demanded | None = None  # what was rewritten by what is asked for, and what was not
 
 
 def compile_program(
@@ -46,11 +52,15 @@ def compile_program(
     keep_rows: bool = False,
     checked_as: Callable[[CheckedProgram], None] = lambda checked: None,
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+    rows: Mapping[str, int] | None = None,
 ) -> Compiled:
-    """What to evaluate of a program, and how. `keep_rows` says that all wanted relations will be read row by row.
+    """What to evaluate of a program, and how. `keep_rows` says that all wanted relations will be read row by row;
+    `rows` are the numbers of rows of sources, as far as they are known.
     `checked_as` is told the checked program before it is planned; each `stage` is done inside of what it gives."""
     with _without_collector():
-        return _compile(program, catalog, setting, params or {}, naive, require_sources, keep_rows, checked_as, stage)
+        return _compile(
+            program, catalog, setting, params or {}, naive, require_sources, keep_rows, checked_as, stage, rows
+        )
 
 
 def _compile(
@@ -63,6 +73,7 @@ def _compile(
     keep_rows: bool,
     checked_as: Callable[[CheckedProgram], None],
     stage: Callable[[str], AbstractContextManager[None]],
+    rows: Mapping[str, int] | None,
 ) -> Compiled:
     spelled, goals = goals_as_rules(program)
     with stage("check"):
@@ -73,9 +84,11 @@ def _compile(
         wanted = frozenset(wanted_relations(program, checked) | {name for name, _ in goals})
         sized = frozenset() if keep_rows else frozenset(sized_relations(program))
         checked = project(push_aggregates(checked, set(wanted)), unread_columns(spelled))
+        demanded = restrict(checked, wanted, [name for name, _ in goals], advice_of(program), rows)
+        checked = demanded.program
         plan = plan_program(checked, wanted)
         choices = choose(plan, replace(setting, asked=wanted, rows=wanted - sized))
-    return Compiled(program, checked, plan, choices, tuple(goals), wanted, sized)
+    return Compiled(program, checked, plan, choices, tuple(goals), wanted, sized, demanded)
 
 
 @contextmanager

@@ -8,11 +8,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import local
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,8 +21,10 @@ from emberlog.analysis.check import check, check_aggregates
 from emberlog.analysis.columns import unread_columns
 from emberlog.analysis.names import mentioned
 from emberlog.analysis.parameters import check_parameters, lists_of
+from emberlog.analysis.plain import written_out
 from emberlog.analysis.program import CheckedProgram, Verdict
 from emberlog.asked import (
+    conditions_as_rules,
     declared,
     directives,
     goals_as_rules,
@@ -29,6 +32,7 @@ from emberlog.asked import (
     with_goal,
 )
 from emberlog.choose.strata import Setting
+from emberlog.choose.wishes import Wishes
 from emberlog.clock import OTHER, Clock
 from emberlog.compiled import Compiled, compile_program
 from emberlog.data.paths import make_folder, path_of
@@ -43,15 +47,17 @@ from emberlog.syntax.parser import parse, parse_goal
 from emberlog.types import Column, Params
 
 if TYPE_CHECKING:
+    from emberlog.answer import Answer
     from emberlog.data.sources import Source
     from emberlog.executors.base import Executor, Options
     from emberlog.explain.report import Plan
+    from emberlog.maintain.view import View
     from emberlog.progress import ProgressFunction
-    from emberlog.relation import Relation
-    from emberlog.result import Result
+    from emberlog.result import LiveRun, Result
     from emberlog.store.kept import Kept
 
 EXECUTORS = ("spark", "local")
+EMPTY_BASE = "W0202"  # a base relation has no rows: that of a view gets them later
 PLACEMENTS = ("auto", "local", "spark")
 EVALUATORS = ("auto", "sql", "kernel")
 
@@ -66,6 +72,18 @@ class _Asked:
     naive: bool
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A program that is ready to be run: compiled, with the sources that it was compiled for. `told` are warnings about
+    the program."""
+
+    compiled: Compiled
+    sources: Mapping[str, Source]
+    options: Options
+    tell: Notices
+    told: tuple[Diagnostic, ...]
+
+
 class _Last(local):
     """The last program that a thread ran."""
 
@@ -76,8 +94,10 @@ class Engine:
     """Runs Datalog programs over registered tables.
 
     `executor` is "spark" (the given session, the active one, or a new one on this machine) or "local" (DuckDB in this
-    process, no JVM). `workers` are threads of the local executor, or cores of a new session. `limits` is a `Limits` or
-    a mapping with rounds, rows and seconds. `memory` bounds the data that a run
+    process, no JVM). `workers` are threads of the local executor, or cores of a new session. `coordination` makes them
+    share recursive components out, each with its part of the facts, and says how they keep in step: bsp, ssp:S:T,
+    async, dws, aap, adaptive, or auto, which chooses while it runs. `limits` is a `Limits` or a mapping with rounds,
+    rows and seconds. `memory` bounds the data that a run
     keeps in memory ("4GB"; else a share of what is free), Spark's heap apart. `run_dir` is
     where scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them. `warnings` about programs
     and data are shown (by Python's `warnings`, as `emberlog.EmberlogWarning`), or made errors ("error"), or left to
@@ -95,7 +115,7 @@ class Engine:
         spark: Any = None,
         executor: str = "spark",
         workers: int | None = None,
-        coordination: str = "auto",
+        coordination: str | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         memory: str | int | None = None,
         run_dir: str | Path | None = None,
@@ -107,7 +127,7 @@ class Engine:
     ) -> None:
         _choose("files", files, ("anywhere", "confined"))
         _choose("executor", executor, EXECUTORS)
-        _choose("coordination", coordination, ("auto",))
+        self._coordination = Wishes.of({"coordination": coordination}).coordination
         _choose("nulls", nulls, ("error", "drop"))
         if workers is not None and not (isinstance(workers, int) and workers >= 1):
             raise UsageError(f"workers is a number of at least 1, not {workers!r}")
@@ -292,9 +312,13 @@ class Engine:
         progress: Progress | ProgressFunction | None = None,
         warnings: Notices | None = None,
         **options: Any,
-    ) -> Relation:
-        """The rows of a predicate that match a goal such as `tc(1, Y)`, of the given program, or of the last one that
-        this thread ran."""
+    ) -> Answer:
+        """The rows of a predicate that match a goal such as `tc(1, Y)` or `tc(X, Y), wanted(X)`, of the given program,
+        or of the last one that this thread ran.
+
+        Mistakes in the program and the goal are told now; nothing is evaluated before the answer is read. What the goal
+        binds restricts what is derived. The time limit counts from when the evaluation begins.
+        """
         if not isinstance(goal, str):
             raise UsageError(f"a goal is a text, not {type(goal).__name__}", fix='query("tc(1, Y)")')
         tell, last = self._tell(warnings), self._last.asked
@@ -313,10 +337,27 @@ class Engine:
                     tell = "ignore" if tell == "show" else tell  # its run has told already
                     asked = replace(last, params={**last.params, **_params(params)}, naive=naive or last.naive)
                 asking = with_goal(asked.program, parse_goal(goal, bigdatalog=asked.program.bigdatalog))
-            result = self._run(asking, asked.facts_dir, asked.params, how, asked.naive, tell)
+            prepared = self._prepare(asking, asked.facts_dir, asked.params, how, asked.naive, tell)
         self._last.asked = asked
-        (answer,) = result.goals
-        return answer
+        return self._answer(prepared)
+
+    def _answer(self, prepared: _Prepared) -> Answer:
+        """The answer of a program's one goal, which is evaluated when it is read."""
+        from emberlog.answer import Answer, Deferred
+        from emberlog.result import RunHolder
+
+        ((name, predicate),) = prepared.compiled.goals
+        clock = prepared.options.clock
+        stats = Stats(clock)
+
+        def evaluate() -> RunHolder:
+            clock.started = monotonic()
+            with self._working(prepared.options), clock.step(OTHER):
+                live, _ = self._evaluate(prepared)
+                stats.memory = live.executor.memory
+            return RunHolder(live, name)
+
+        return Answer(predicate, prepared.compiled.checked.signatures[predicate].columns, Deferred(evaluate), stats)
 
     def _run(
         self,
@@ -329,13 +370,34 @@ class Engine:
         *,
         persist: str | Path | None = None,
     ) -> Result:
-        from emberlog.result import LiveRun
-
-        self._check_open()
         folder = None if persist is None else path_of(persist, "persist")
+        prepared = self._prepare(program, facts_dir, params, options, naive, tell, keep_rows=folder is not None)
+        live, about_data = self._evaluate(prepared)
+        self._last.asked = _Asked(program, facts_dir, _params(params), naive)
+        told = [found.summary for found in (*prepared.told, *about_data)]
+        result = _result(prepared.compiled, Stats(options.clock, live.executor.memory), told, live)
+        if folder is not None:
+            with options.deadline.held("writing the results"):
+                result.persist(folder, options.stop)
+        return result
+
+    def _prepare(
+        self,
+        program: Program,
+        facts_dir: Path | None,
+        params: Params | None,
+        options: Options,
+        naive: bool,
+        tell: Notices,
+        *,
+        keep_rows: bool = False,
+    ) -> _Prepared:
+        """The program, compiled for the sources that there are now. Raises what is wrong with it."""
+        self._check_open()
         given, clock = _params(params), options.clock
         with clock.step("look at sources"):
             sources = {**self._all_sources(program, facts_dir), **_list_sources(given)}
+            program = self._written_out(program, sources, clock, options.deadline)
             catalog = self._whole_catalog(goals_as_rules(program)[0], sources, given, options)
         about_program: list[Diagnostic] = []
 
@@ -354,33 +416,35 @@ class Engine:
             self._setting(options),
             given,
             naive=naive,
-            keep_rows=persist is not None,
+            keep_rows=keep_rows,
             checked_as=tell_warnings,
             stage=stage,
+            rows=_known_rows(sources),
         )
+        return _Prepared(compiled, sources, options, tell, tuple(about_program))
+
+    def _evaluate(self, prepared: _Prepared) -> tuple[LiveRun, list[Diagnostic]]:
+        """The run of a program, done, and warnings about its data."""
+        from emberlog.result import LiveRun
+
+        self._check_open()
         scratch = Path(tempfile.mkdtemp(prefix="emberlog-", dir=self._scratch_root()))
         try:
-            executor = self._executor(compiled, options, scratch)
+            executor = self._executor(prepared.compiled, prepared.options, scratch)
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
         live = LiveRun(executor, scratch, None if self._own_session else self._spark)
         self._runs.add(live)
         try:
-            outcome = executor.run(sources)
+            outcome = executor.run(prepared.sources)
             about_data = [warning("W0800", message) for message in outcome.warnings]
-            tell_of_data(about_data, tell)
+            tell_of_data(about_data, prepared.tell)
         except BaseException:
             with suppress(Exception):  # what went wrong first is what to tell
                 live.close()
             raise
-        self._last.asked = _Asked(program, facts_dir, given, naive)
-        told = [found.summary for found in (*about_program, *about_data)]
-        result = _result(compiled, Stats(clock, executor.memory), told, live)
-        if folder is not None:
-            with options.deadline.held("writing the results"):
-                result.persist(folder, options.stop)
-        return result
+        return live, about_data
 
     def _tell(self, warnings: Notices | None) -> Notices:
         """What becomes of the warnings of a call."""
@@ -416,7 +480,6 @@ class Engine:
         clock: Clock,
     ) -> Options:
         with clock.step("load modules"):
-            from emberlog.choose.wishes import Wishes
             from emberlog.executors.base import Options
             from emberlog.progress import progress_of
 
@@ -424,6 +487,9 @@ class Engine:
         _choose("placement", placement, PLACEMENTS)
         if self.executor == "local" and placement == "spark":
             raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
+        wishes = {"coordination": self._coordination, **wishes}
+        if self.executor == "spark" and wishes["coordination"] is not None:
+            raise UsageError("the spark executor takes no coordination yet", fix='use executor="local"')
         return Options(
             limits=self._limits if limits is None else Limits.of(limits),
             progress=progress_of(self._progress if progress is None else progress),
@@ -491,11 +557,79 @@ class Engine:
             loose = check(program, catalog, params, naive=True, require_sources=False)
         return {**catalog, **columns_by_use(loose, unknown)}
 
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    def maintain(
+        self,
+        text: str,
+        scheduler: str = "hybrid",
+        params: Params | None = None,
+        *,
+        facts_dir: str | Path | None = None,
+        limits: Limits | Mapping[str, float] | None = None,
+        warnings: Notices | None = None,
+    ) -> View:
+        """A view of the program: it is evaluated once, and its relations follow the changes that `view.apply` makes.
+
+        Base relations begin with the rows of their sources, or empty. `scheduler` chooses the order of the tasks of a
+        change: level, lookahead:K, logicblox, signal, hybrid or meta:BUDGET. `.input` reads from `facts_dir`. The
+        limits hold for the first evaluation, and for each change anew.
+        """
+        program = parse(_program(text))
+        return self.maintain_program(program, scheduler, params, facts_dir=facts_dir, limits=limits, warnings=warnings)
+
+    def maintain_program(
+        self,
+        program: Program,
+        scheduler: str = "hybrid",
+        params: Params | None = None,
+        *,
+        facts_dir: str | Path | None = None,
+        limits: Limits | Mapping[str, float] | None = None,
+        warnings: Notices | None = None,
+    ) -> View:
+        from emberlog.maintain.ordinary import Ordinary
+        from emberlog.maintain.program import ViewProgram, view_of
+        from emberlog.maintain.view import Setting as ViewSetting
+        from emberlog.maintain.view import View
+        from emberlog.schedule.interface import scheduler as scheduler_of
+
+        self._check_open()
+        if self.executor != "local":
+            raise UsageError("views are kept by the local executor", fix='Engine(executor="local")')
+        given, tell, order = _params(params), self._tell(warnings), scheduler_of(scheduler)
+        folder = None if facts_dir is None else path_of(facts_dir, "facts_dir")
+
+        def options() -> Options:
+            return self._options("auto", "auto", limits, None, {}, Clock())
+
+        sources = {**self._all_sources(program, folder), **_list_sources(given)}
+
+        def compile_view(
+            program: Program, known: Mapping[str, tuple[Column, ...]], added: Collection[str]
+        ) -> ViewProgram:
+            catalog = {**self._whole_catalog(program, sources, given, options()), **known}
+            checked = check(program, catalog, given, require_sources=False)
+            about = [found for found in (*checked.warnings, *self._shadowed(checked)) if found.code != EMPTY_BASE]
+            tell_of_program(about, tell)
+            return view_of(program, checked, added)
+
+        @contextmanager
+        def working() -> Iterator[None]:
+            self._check_open()
+            how = options()
+            with self._working(how), how.deadline.enforced("maintaining a view"):
+                yield
+
+        ordinary = Ordinary(options, self._setting(options()), self._scratch_root)
+        return View(program, sources, ViewSetting(compile_view, ordinary, given, working, lambda: self._spark), order)
+
     # --- looking, without running --------------------------------------------------------------------------------
 
     def check(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> list[Verdict]:
         """A verdict for each aggregate that stands inside recursion."""
-        program = parse(_program(text))
+        program = self._written_out(parse(_program(text)), self._sources, Clock(), Deadline())
+        program = conditions_as_rules(program)
         checked = check_aggregates(program, self._known(program, params), _params(params))
         tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
         return list(checked.verdicts)
@@ -527,11 +661,11 @@ class Engine:
         warnings: Notices | None = None,
         **options: Any,
     ) -> Plan:
-        from emberlog.data.sources import known_rows
         from emberlog.explain.report import Plan
 
         how = self._options(evaluator, placement, None, None, options, Clock())
-        tell = self._tell(warnings)
+        tell, rows = self._tell(warnings), _known_rows(self._sources)
+        program = self._written_out(program, self._sources, how.clock, how.deadline)
         compiled = compile_program(
             program,
             self._known(program, params),
@@ -540,14 +674,24 @@ class Engine:
             naive=naive,
             require_sources=False,
             checked_as=lambda checked: tell_of_program((*checked.warnings, *self._shadowed(checked)), tell),
+            rows=rows,
         )
-        rows = {name: known_rows(source) for name, source in self._sources.items()}
         facts = compiled.checked.facts
-        known = {name: count + len(facts.get(name, ())) for name, count in rows.items() if count is not None}
+        known = {name: count + len(facts.get(name, ())) for name, count in rows.items()}
         return Plan(compiled, known, placement)
 
     def _known(self, program: Program, params: Params | None) -> dict[str, tuple[Column, ...] | None]:
-        return self._catalog(program, {**self._sources, **_list_sources(params)}, Clock(), Deadline())
+        sources = {**self._sources, **_list_sources(params)}
+        return self._catalog(goals_as_rules(program)[0], sources, Clock(), Deadline())
+
+    def _written_out(
+        self, program: Program, sources: Mapping[str, Source], clock: Clock, deadline: Deadline
+    ) -> Program:
+        """The program written out; sources tell the names of their columns."""
+        from emberlog.executors.schemas import names_of_source
+
+        session = None if self.executor == "local" else lambda: self._session(clock)
+        return written_out(program, lambda name: names_of_source(name, sources.get(name), session, deadline), sources)
 
     # --- the end -------------------------------------------------------------------------------------------------
 
@@ -617,6 +761,14 @@ def _list_sources(params: Params | None) -> dict[str, Source]:
     from emberlog.data.sources import source_of
 
     return {name: source_of(name, rows) for name, rows in lists.items()}
+
+
+def _known_rows(sources: Mapping[str, Source]) -> dict[str, int]:
+    """The numbers of rows of sources that are known without reading them."""
+    from emberlog.data.sources import known_rows
+
+    found = {name: known_rows(source) for name, source in sources.items()}
+    return {name: rows for name, rows in found.items() if rows is not None}
 
 
 def read_program(path: str | Path) -> Text:

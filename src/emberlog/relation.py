@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -159,17 +159,44 @@ class Relation:
         frame = self._holder.frame(session)
         return frame.toDF(*self.columns) if self.schema else frame.select()
 
-    def write(self, path: str | Path) -> None:
-        """Writes the rows; the ending of the path says how: csv, tsv, facts, parquet, arrow."""
+    def write(self, path: str | Path, *, partition_by: str | Sequence[str] = (), mode: str = "overwrite") -> None:
+        """Writes the rows; the ending of the path says how: csv, tsv, facts, parquet, arrow. Without an ending, or with
+        `partition_by`, it is a folder of Parquet files, with a folder for each value of these columns.
+
+        `mode` says what becomes of what is there: "overwrite", "append" (folders only), or "error" if there is any.
+        Readers see all rows of a write or none; if it fails, what was there stays.
+        """
+        from emberlog.data.folders import checked_mode, write_folder
         from emberlog.data.paths import path_of
         from emberlog.data.write import write_table
 
         target = path_of(path, f"`{self.name}` cannot be written to")
+        chosen, parts = checked_mode(mode), [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        if self.schema and (parts or not target.suffix or (chosen == "append" and target.is_dir())):
+            with self._holder.step("write"):
+                write_folder(target, self._to_write(), self.schema, parts, chosen)
+            return
+        if chosen == "append":
+            raise UsageError(
+                f"{target} is a file: nothing can be added to it", fix="append to a folder, a path without ending"
+            )
+        if chosen == "error" and target.exists():
+            raise UsageError(f"{target} is there already", fix='mode="overwrite"')
         if target.suffix.lower() == ".parquet" and self.schema:
             self._holder.write_parquet(target, self.columns)
         else:
             with self._holder.step("write"):
                 write_table(target, self._to_write(), self.schema)
+
+    def save_as_table(self, name: str, *, mode: str = "overwrite", session: Any = None) -> None:
+        """Writes the rows as a table of Spark's catalog, in the session that `to_spark(session)` takes. `mode` is that
+        of `write`. What is to be replaced stays until all rows are written."""
+        from emberlog.data.folders import checked_mode
+        from emberlog.data.tables import save_frame
+
+        chosen = checked_mode(mode)
+        with self._holder.step("write"):
+            save_frame(self.to_spark(session), name, chosen)
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{column.name}: {column.type}" for column in self.schema)

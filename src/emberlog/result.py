@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from itertools import count
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+from typing import Literal as OneOf
 
 from emberlog.data.paths import make_folder
 from emberlog.deadline import shielded
@@ -23,11 +24,14 @@ from emberlog.relation import Relation
 from emberlog.stats import Stats
 from emberlog.stopping import Stop
 from emberlog.types import Column
+from emberlog.why.limits import BUDGET, DEPTH, WIDTH, Shape, at_least
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from emberlog.executors.base import Executor
+    from emberlog.why.ask import Asking
+    from emberlog.why.tree import Why, WhyNot
 
 
 MANIFEST = "relations.json"
@@ -55,6 +59,10 @@ class LiveRun:
                 fix="read or write relations before the engine closes, or run with persist=PATH",
             )
         return self._executor
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._abandoned.alive)
 
     @contextmanager
     def working(self) -> Iterator[Executor]:
@@ -170,9 +178,10 @@ class NullaryHolder:
         return self.fetch().to_reader()
 
     def frame(self, session: Any = None) -> Any:
+        from emberlog.executors.session import usable_session
         from emberlog.sql.spark import to_frame
 
-        return to_frame(_session(session or self._session), self.fetch())
+        return to_frame(usable_session(session or self._session), self.fetch())
 
     def write_parquet(self, path: Path, names: list[str]) -> None:
         raise AssertionError("Parquet has no rows without columns")
@@ -222,8 +231,10 @@ class ParquetHolder:
         return self._dataset().scanner(batch_size=1 << 17).to_reader()
 
     def frame(self, session: Any = None) -> Any:
+        from emberlog.executors.session import usable_session
+
         # Else `[1]` in the path would be a pattern.
-        reader = _session(session or self._session).read.option("__globPaths__", "false")
+        reader = usable_session(session or self._session).read.option("__globPaths__", "false")
         frame = reader.parquet(str(self._path.absolute()))
         return frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
 
@@ -280,6 +291,66 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of {self._names()}>"
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    @overload
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: OneOf[False] = ...,
+        depth: int = ...,
+        width: int = ...,
+        budget: int = ...,
+    ) -> Why: ...
+
+    @overload
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: OneOf[True],
+        depth: int = ...,
+        width: int = ...,
+        budget: int = ...,
+    ) -> Iterator[Why]: ...
+
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: bool = False,
+        depth: int = DEPTH,
+        width: int = WIDTH,
+        budget: int = BUDGET,
+    ) -> Why | Iterator[Why]:
+        """Why a row holds: a derivation of smallest height, found backwards in the relations of this run. With `all`
+        one derivation after the other, for each body that gives the row. `depth` and `width` are how many levels, and
+        how many contributions of a total, are unfolded; `budget` is how many bodies are looked at."""
+        shape = Shape(at_least("depth", depth, 0), at_least("width", width, 1))
+        found = self._asking().derivations(relation, row, shape, at_least("budget", budget, 1))
+        return found if all else next(found)
+
+    def why_not(self, relation: str, row: object, *, width: int = WIDTH) -> WhyNot:
+        """Why a row does not hold: for each rule how far its body can be satisfied, the first literal that fails, and
+        the nearest rows, at most `width` of them."""
+        return self._asking().why_not(relation, row, at_least("width", width, 1))
+
+    def _asking(self) -> Asking:
+        from emberlog.why.ask import Asking
+
+        if not self._run.is_open:
+            raise UsageError(
+                "nobody can be asked any more: the run of this result is closed",
+                fix="ask before the engine is closed, of a run without persist=",
+            )
+        return Asking(self._run)
+
+    # --- files ---------------------------------------------------------------------------------------------------
 
     def persist(self, folder: Path, stop: Stop) -> None:
         """Moves every relation to Parquet in a folder, `tc` to `tc.parquet`; they can be read after the engine is
@@ -365,18 +436,6 @@ def _numbered(table: pa.Table) -> pa.Table:
     from emberlog.data.arrow import field_names
 
     return table.rename_columns(field_names(table.num_columns))
-
-
-def _session(session: Any) -> Any:
-    """The Spark session to read with: the given one, or that which is active now."""
-    from emberlog.executors.session import active_session
-
-    usable = session or active_session()
-    if usable is None:
-        raise UsageError(
-            "there is no Spark session to make a DataFrame in", fix="to_arrow(), to_pandas() and to_polars() need none"
-        )
-    return usable
 
 
 def _row_bytes(schema: pa.Schema) -> int:

@@ -20,6 +20,7 @@ Answer = TypeVar("Answer")
 # What Spark says once its context was stopped, or a server closed the session; and of a server that is not there.
 STOPPED = re.compile(r"stopped SparkContext|SparkContext (was|has been) (shut ?down|stopped)|SESSION_CLOSED")
 UNREACHABLE = re.compile(r"UNAVAILABLE|failed to connect to all addresses")
+OUT_OF_MEMORY = 52  # the exit code by which Spark's Java process tells that it ran out of memory
 
 
 class TaggedJobs:
@@ -64,7 +65,7 @@ def lost(session: Any, error: BaseException) -> ExecutionError | None:
     if origin is None:
         return None
     if is_gone(session, origin):
-        return session_gone()
+        return session_gone(session)
     if is_cancellation(origin):
         return ExecutionError(
             f"somebody else cancelled the Spark job, not Emberlog: {cause_of(origin)}",
@@ -73,11 +74,24 @@ def lost(session: Any, error: BaseException) -> ExecutionError | None:
     return None
 
 
-def session_gone() -> ExecutionError:
+def session_gone(session: Any = None) -> ExecutionError:
+    """The error for a session behind which nothing answers."""
+    if _exit_code(session) == OUT_OF_MEMORY:
+        return ExecutionError(
+            "the Spark session is gone: its Java process ran out of memory, as its heap is too small for this",
+            fix="raise spark.driver.memory when the session starts; PySpark needs a new process for that",
+        )
     return ExecutionError(
         "the Spark session is gone: nothing answers, so its JVM has died or was stopped",
         fix="make a new Engine with a new session; where the JVM died, PySpark needs a new process for that",
     )
+
+
+def _exit_code(session: Any) -> int | None:
+    """How the Java process of a session ended, where this process started it."""
+    gateway = getattr(getattr(session, "sparkContext", None), "_gateway", None)
+    process = getattr(gateway, "proc", None)
+    return None if process is None else process.poll()
 
 
 def is_gone(session: Any, error: BaseException) -> bool:

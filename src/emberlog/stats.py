@@ -15,6 +15,7 @@ from emberlog.clock import LEAST, OTHER, Clock, Step
 from emberlog.deadline import Deadline
 from emberlog.diagnostics import LimitError, UsageError, counted, did_you_mean
 from emberlog.stopping import Stop
+from emberlog.workers.stats import Coordinated
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class StratumStats:
     kept: str = ""  # of the kernels: what was done with the rows where they were made, or why they had to be kept
     placement: str = ""
     why: str = ""
-    coordination: str = ""
+    coordination: Coordinated | None = None  # of workers that shared it out: what each of them did
     rounds: int = 0
     facts: int | None = None
     derivations: int | None = None
@@ -94,11 +95,12 @@ class StratumStats:
     deltas: list[int] = field(default_factory=list)
     residual: float | None = None
     events: list[Event] = field(default_factory=list)
+    asks: bool = False  # its facts say what is asked for, and answer nothing themselves
 
     def restart(self) -> None:
         """Forgets what was told of an evaluation that begins again, perhaps by another evaluator."""
         self.rounds, self.facts, self.residual, self.derivations = 0, None, None, None
-        self.evaluator, self.how, self.kept, self.stopped = "sql", "", "", ""
+        self.evaluator, self.how, self.kept, self.stopped, self.coordination = "sql", "", "", "", None
         self.deltas.clear()
 
 
@@ -123,6 +125,16 @@ class Stats(Sequence[StratumStats]):
     @property
     def strata(self) -> list[StratumStats]:
         return [row for row in self.rows if isinstance(row, StratumStats)]
+
+    @property
+    def demanded(self) -> int:
+        """Facts that were derived to say what is asked for, as far as they were counted."""
+        return sum(row.facts or 0 for row in self.strata if row.asks)
+
+    @property
+    def derived(self) -> int:
+        """Facts that were derived beside those, as far as they were counted."""
+        return sum(row.facts or 0 for row in self.strata if not row.asks)
 
     @property
     def steps(self) -> list[Step]:
@@ -277,11 +289,26 @@ class Meter:
 
     def round(self, stats: StratumStats, delta: int, facts: int) -> None:
         """One more round is done. Raises when a limit is reached."""
-        stats.rounds += 1
-        stats.deltas.append(delta)
-        elapsed = monotonic() - self.started
-        self.progress.round(stats.rounds, delta, facts, facts / elapsed if elapsed else 0.0)
+        self._count(stats, [delta], facts)
         self.check(stats, facts)
+
+    def rounds(self, stats: StratumStats, deltas: list[int], facts: int, default: int | None) -> None:
+        """Some more rounds are done, perhaps thousands of small ones. Raises when a limit is reached, also that on
+        rounds, with its `default`; those past it do not count."""
+        most = self.limits.rounds if self.limits.rounds is not None else default
+        allowed = len(deltas) if most is None else max(most - stats.rounds, 0)
+        self._count(stats, deltas[:allowed], facts)
+        if allowed < len(deltas):
+            self.allow_round(stats, default)
+        self.check(stats, facts)
+
+    def _count(self, stats: StratumStats, deltas: list[int], facts: int) -> None:
+        elapsed = monotonic() - self.started
+        rate = facts / elapsed if elapsed else 0.0
+        for number, delta in enumerate(deltas, stats.rounds + 1):
+            self.progress.round(number, delta, facts, rate)
+        stats.rounds += len(deltas)
+        stats.deltas += deltas
 
     def check(self, stats: StratumStats, facts: int) -> None:
         """Raises when rows or time are over their limits, or somebody asked for the end of the run."""

@@ -36,11 +36,13 @@ IDS_A_ROW = 4  # numbers between the least and the largest of a column, for each
 IDS_ANYWAY = 1 << 16  # and so many in any case
 MOST_LOOPS = 14  # loops inside one another: Python nests 20 blocks, and those over rounds and tables are some of them
 MOST_STEPS = 1000  # loops and conditions of a component: to compile one takes 50 ms and more
+ORDER_STEPS = 4  # derivations of a block of pivots, for each row of the indexes, up to which ids are in a good order
 MASK_PIVOTS = 6  # pivots of a block that a slot must have in the mean for masks to pay
 
 # --- how many workers ------------------------------------------------------------------------------------------------
 
 ROWS_AN_OWNER = 1 << 17  # rows of an index for each owner: fewer are gone through sooner than threads meet
+REPLICATED_ROWS = 256  # of a static that every worker has whole, though it could be divided
 ROWS_A_THREAD = 1 << 18  # rows that are encoded or sorted: threads do not pay for fewer
 
 # --- where -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -137,6 +138,17 @@ def test_names_of_data(name: str, expected: tuple[str, int]) -> None:
     assert data.parsed(name) == expected
 
 
+def test_shuffled_data_are_the_same_graph(tmp_path: Path) -> None:
+    graphs: list[nx.DiGraph[int]] = []
+    for name in ("dag200", "dag200-shuffled"):
+        x, y = data.columns(data.files(name, tmp_path), ("arc",))["arc"]
+        graphs.append(nx.DiGraph(list(zip(x.tolist(), y.tolist(), strict=True))))
+    degrees = [sorted((graph.in_degree(node), graph.out_degree(node)) for node in graph) for graph in graphs]
+    assert degrees[0] == degrees[1]
+    assert set(graphs[0].edges) != set(graphs[1].edges)
+    assert nx.dag_longest_path_length(graphs[0]) == nx.dag_longest_path_length(graphs[1])
+
+
 @pytest.mark.parametrize("name", ["rmat", "oops10", "rmat1G", ""])
 def test_unknown_data_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="unknown data"):
@@ -145,7 +157,7 @@ def test_unknown_data_is_refused(name: str) -> None:
 
 def test_cases() -> None:
     assert len(kernels.cases(None, None, False)) == len(TABLE)
-    assert [data for _, data in kernels.cases("sg", None, True)] == ["gnp1K", "grid30"]
+    assert [data for _, data in kernels.cases("sg", None, True)] == ["gnp1K", "grid30", "grid30-shuffled"]
     assert kernels.cases("tc", "rmat1K", False)[0][1] == "rmat1K"
     for program, dataset in (("tcc", None), (None, "rmat7")):
         with pytest.raises(UsageError):

@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 from emberlog.cli import bench as command
 
+pytestmark = pytest.mark.apart
 
-def test_the_table(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize("programs", [2, pytest.param(len(mra.PROGRAMS), marks=pytest.mark.slow)])
+def test_the_table(programs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mra, "PROGRAMS", mra.PROGRAMS[:programs])
     written = mra.run(tmp_path / "out", 1, tmp_path / "data", ["rmat200"], 1, lambda text: None)
     table, figures = (path.read_text(encoding="utf-8") for path in written)
     lines = json.loads(figures)

@@ -353,3 +353,33 @@ def test_bench_tells_of_folders_before_the_work(arguments: tuple[str, ...], mess
     done = command("bench", *arguments, "--quick", *(() if "--out" in arguments else ("--out", "tables")))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error[E0900]: {message}")
+
+
+# --- why -------------------------------------------------------------------------------------------------------------
+
+
+def test_why_prints_a_derivation_and_with_not_what_is_missing(command: Command) -> None:
+    arguments = ("why", program(TC), "-F", "facts", "--executor", "local")
+    done = command(*arguments, "tc(1, 3)")
+    assert (done.code, done.err) == (0, "")
+    assert [line.partition("    ")[0] for line in done.out.splitlines()] == [
+        "tc(1, 3)",
+        "├─ tc(1, 2)",
+        "│  └─ arc(1, 2)",
+        "└─ arc(2, 3)",
+    ]
+    missing = command(*arguments, "tc(3, 1)", "--not")
+    assert "the base relation `arc` has no such row" in missing.out
+    wrong = command(*arguments, "tc(3, 1)")
+    assert wrong.code == 2
+    assert "why --not" in wrong.err
+    assert command(*arguments, "tc(X, 1)").code == 2
+    assert command(*arguments, "tc(1, 3").code == 1
+
+
+def test_why_writes_pages_pictures_and_json(command: Command, tmp_path: Path) -> None:
+    arguments = ("why", program(TC), "tc(1, 3)", "-F", "facts", "--executor", "local", "--all", "2")
+    assert command(*arguments, "--html", "why.html", "--svg", "why.svg").out == "wrote why.svg\nwrote why.html\n"
+    assert "<details open>" in (tmp_path / "why.html").read_text()
+    assert (tmp_path / "why.svg").read_text().startswith("<svg")
+    assert json.loads(command(*arguments, "--json").out)["height"] == 2

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.apart
+
 CHECKOUT = Path(__file__).parents[2]
 EMBERLOG = (sys.executable, "-m", "emberlog")
 
@@ -34,7 +36,6 @@ def program(folder: Path, text: str) -> str:
 CASES = [
     (FACTS, ("run", "--executor", "local")),
     (LONG, ("run", "--executor", "local")),
-    (FACTS, ("check",)),
     (FACTS, ("check", "--json")),
     (LONG, ("explain", "--executor", "local")),
 ]

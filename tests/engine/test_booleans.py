@@ -38,6 +38,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.spark_sample(4)
 @pytest.mark.parametrize(("text", "rows"), PROGRAMS, ids=[text for text, _ in PROGRAMS])
 def test_rows(text: str, rows: set[tuple[Any, ...]], place: Place) -> None:
     assert naive.evaluate(parse(Source("test.dl", text)), FACTS)["p"] == rows

@@ -26,6 +26,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
 def test_values_of_every_type_are_counted_in_recursion(place: Place, values: tuple[Any, Any, Any]) -> None:
     one, other, third = values
@@ -57,6 +58,7 @@ ADDED = (
 )
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize("text", ADDED)
 def test_rows_that_bring_counts_add_to_what_is_counted(place: Place, text: str) -> None:
     facts: dict[str, list[Any]] = {
@@ -114,6 +116,7 @@ NARROW = (
 )
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize(("type", "rules", "rows", "expected"), NARROW)
 def test_a_total_is_checked_where_it_enters_a_narrow_column(
     place: Place, type: str, rules: str, rows: list[tuple[Any, ...]], expected: list[tuple[Any, ...]] | None

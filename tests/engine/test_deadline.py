@@ -207,6 +207,7 @@ def test_an_interruption_ends_with_the_work_that_it_is_for() -> None:
     sum(range(10_000_000))  # nothing arrives here
 
 
+@pytest.mark.apart
 @pytest.mark.slow
 def test_compiling_loops_is_held_to_the_limit(tmp_path: Path) -> None:
     """Also by the command, which does not stay until the compiler is done."""
@@ -223,6 +224,7 @@ def test_compiling_loops_is_held_to_the_limit(tmp_path: Path) -> None:
     assert monotonic() - begin < 6 + 4  # and the time to load Python
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize("seconds", [None, 60.0])
 def test_a_run_under_a_tracer_ends(seconds: float | None) -> None:
     code = """
@@ -237,6 +239,7 @@ with emberlog.Engine(executor="local") as engine:
     assert done.stdout.strip() == "{(1,)}", done.stderr
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize("end", ["a limit", "Ctrl-C"])
 def test_compiled_loops_are_not_interrupted_while_they_hand_back_their_arrays(end: str) -> None:
     """A process that dies there is a crash: this rule grows tables, which each call hands back."""

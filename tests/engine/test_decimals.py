@@ -62,6 +62,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize(("text", "answer"), ANSWERS, ids=[text for text, _ in ANSWERS])
 def test_decimals_of_different_types_are_not_rounded(place: Place, text: str, answer: list[str]) -> None:
     assert shown(place.run(text, MIXED)) == [(value,) for value in answer]
@@ -89,6 +90,7 @@ def test_digits_that_have_no_room_are_an_error(local: Place, text: str) -> None:
         local.run(text, LARGE)["q"].rows()
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize("text", MISFITS)
 def test_digits_that_have_no_room_are_an_error_of_spark_too(on_spark: Place, ansi: str, text: str) -> None:
     with pytest.raises(emberlog.DataError) as raised:

@@ -199,6 +199,27 @@ def test_a_killed_jvm_is_told_and_everything_is_closed(evaluator: str, tmp_path:
     assert (found["folders before"], found["folders after"]) == (4, 0)
 
 
+WITHOUT_MEMORY = """
+engine = emberlog.Engine(workers=2)
+engine.register("m", [(1,)])
+told["heap"] = engine.spark.conf.get("spark.driver.memory")
+context = engine.spark.sparkContext
+threading.Thread(target=lambda: context._gateway.jvm.System.exit(52)).start()  # as Spark does after an OutOfMemoryError
+context._gateway.proc.wait(30)
+tell("after", lambda: engine.run("p(X) <- m(X).", placement="spark"))
+tell("closing", engine.close)
+"""
+
+
+def test_a_jvm_that_ran_out_of_memory_is_told_as_such(tmp_path: Path) -> None:
+    found = told(WITHOUT_MEMORY, tmp_path)
+    kind, message, code = found["after"]
+    assert (kind, code) == ("ExecutionError", 4)
+    assert "its Java process ran out of memory" in message
+    assert found["closing"] is None
+    assert 1024 <= int(found["heap"].removesuffix("m")) <= 8192
+
+
 WITH_STOPPED_SESSION = """
 session = new_session("local[2]")
 with emberlog.Engine(session) as engine:

@@ -17,6 +17,7 @@ from emberlog.progress import TerminalProgress, default_progress
 from emberlog.stats import Silent
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize(
     "how",
     [
@@ -44,6 +45,7 @@ def test_ctrl_c_ends_a_run_and_leaves_no_scratch(how: tuple[str, ...], tmp_path:
     assert not list(scratch.glob("emberlog-*"))
 
 
+@pytest.mark.apart
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("evaluator", ["sql", "kernel"])

@@ -41,7 +41,7 @@ def test_reached(text: str, limits: Any, message: str, local: Place) -> None:
 
 def test_reached_on_spark(on_spark: Place) -> None:
     engine = on_spark.engine({"arc": CHAIN})
-    for text, limits in ((TC, {"rounds": 2}), (TC, {"rows": 14}), (PAIRS, {"rows": 63})):
+    for text, limits in ((TC, {"rounds": 1}), (TC, {"rows": 14}), (PAIRS, {"rows": 63})):
         with pytest.raises(emberlog.LimitError, match="stopped at the limit of"):
             engine.run(text, placement="spark", limits=limits)
     # What is not recursive is computed at once then: nobody is to read what is over the limit.
@@ -61,7 +61,7 @@ def test_limits_of_the_engine_and_of_a_run(local: Place) -> None:
         engine.run(TC)
     assert len(engine.run(TC, limits={})["tc"]) == 36
     with pytest.raises(emberlog.LimitError):
-        engine.query("tc(1, Y)")
+        engine.query("tc(1, Y)").rows()
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,17 @@ def test_a_time_limit_ends_rounds_without_end(local: Place) -> None:
     engine.run("n(0). n(X+1) <- n(X), X < 9.")  # so that the limit is not spent on loading modules
     with pytest.raises(emberlog.LimitError, match="seconds while computing n"):
         engine.run("n(0). n(X+1) <- n(X).", limits={"seconds": 1.5, "rounds": 1_000_000_000})
+
+
+def test_rounds_that_a_condition_bounds_have_no_limit(local: Place) -> None:
+    """Loops make a round of one fact in less than a microsecond; the default limit is 20,000 rounds."""
+    result = local.run("n(0). m(X+1) <- n(X), X < 100000. n(X) <- m(X).")
+    assert (result["n"].count(), result.stats[-1].rounds) == (100_001, 100_002)
+
+
+def test_rounds_that_no_condition_bounds_end_at_the_default(local: Place) -> None:
+    with pytest.raises(emberlog.LimitError, match="stopped after 20,000 rounds while computing n"):
+        local.run("n(0). n(X+1) <- n(X), X != 100000.")
 
 
 def test_values_that_grow_for_ever_end_without_a_limit(local: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,7 @@ FAILURES = [
 ]
 
 
+@pytest.mark.spark_sample(4)
 @pytest.mark.parametrize(("text", "row", "cause"), FAILURES, ids=[f"{text} {row}" for text, row, _ in FAILURES])
 def test_the_cause_that_fits_the_values_is_told(text: str, row: tuple[Any, ...], cause: str, place: Place) -> None:
     with pytest.raises(emberlog.DataError) as raised:
@@ -75,6 +76,7 @@ def decimals(*values: Decimal, scale: int = 0) -> pa.Table:
     return pa.table({"i": range(len(values)), "x": pa.array(values, pa.decimal128(38, scale))})
 
 
+@pytest.mark.spark_sample(4)
 @pytest.mark.parametrize(
     "text",
     [

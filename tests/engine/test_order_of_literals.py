@@ -21,13 +21,13 @@ def agrees_in_another_order(case: Case, random: Random) -> None:
         assert_same(other, outcome(other, partial(locally, evaluator=evaluator)), right, evaluator)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(small_programs(), st.randoms())
 def test_single_rules(case: Case, random: Random) -> None:
     agrees_in_another_order(case, random)
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(wide_programs(), st.randoms())
 def test_whole_programs(case: Case, random: Random) -> None:
     agrees_in_another_order(case, random)

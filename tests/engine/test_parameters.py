@@ -63,6 +63,7 @@ PROGRAMS: list[tuple[str, dict[str, Any], list[tuple[Any, ...]]]] = [
 ]
 
 
+@pytest.mark.spark_sample(4)
 @pytest.mark.parametrize(("text", "params", "rows"), PROGRAMS, ids=[f"{text} {params}" for text, params, _ in PROGRAMS])
 def test_rows(text: str, params: dict[str, Any], rows: list[tuple[Any, ...]], place: Place) -> None:
     found = place.run(text, {"s": ROWS}, params)["p"].rows()

@@ -68,11 +68,11 @@ def test_types_and_values(tmp_path: Path, local: Place, texts: list[str], type: 
     assert [value for _, value in sorted(found.rows())] == values
 
 
-@pytest.mark.spark
-def test_spark_sees_the_same(tmp_path: Path, on_spark: Place, spark: Any) -> None:
+@pytest.mark.parametrize("cases", [CASES[::4], pytest.param(CASES, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_spark_sees_the_same(tmp_path: Path, on_spark: Place, spark: Any, cases: list[Any]) -> None:
     """Spark's own types and values, and those that a run on Spark gives; all in one program, so that it stays quick."""
     sources, rules = {}, []
-    for number, (texts, type, values) in enumerate(CASES):
+    for number, (texts, type, values) in enumerate(cases):
         folder = write(tmp_path / f"s{number}", texts)
         frame = spark.read.parquet(str(folder))
         name = frame.schema["k"].dataType.simpleString()
@@ -81,7 +81,7 @@ def test_spark_sees_the_same(tmp_path: Path, on_spark: Place, spark: Any) -> Non
         sources[f"s{number}"] = folder
         rules.append(f"p{number}(X, K) <- s{number}(X, K).")
     result = on_spark.run("\n".join(rules), sources)
-    for number, (_, type, values) in enumerate(CASES):
+    for number, (_, type, values) in enumerate(cases):
         found = result[f"p{number}"]
         assert str(found.schema[1].type) == type
         assert [value for _, value in sorted(found.rows())] == values

@@ -127,6 +127,7 @@ KINDS = {
 }
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize("persisted", [False, True])
 @pytest.mark.parametrize("placement", ["auto", "spark"])
 @pytest.mark.parametrize("maker", ["local", "spark"])

@@ -251,6 +251,7 @@ def test_verdicts(engine: emberlog.Engine) -> None:
     assert (conditional.status, conditional.holds, conditional.assumptions) == ("conditional", True, ("W >= 0",))
 
 
+@pytest.mark.apart
 def test_an_engine_that_nobody_closes_ends_well(tmp_path: Path) -> None:
     script = (
         "import emberlog, sys\n"

@@ -36,6 +36,7 @@ def written(folder: Path, name: str) -> Path:
     return path
 
 
+@pytest.mark.spark_sample(5)
 @pytest.mark.parametrize(
     "kind", ["list", "arrow", "float32", "pandas", "polars", "a.parquet", "a.arrow", "a.csv", "a.facts"]
 )
@@ -142,6 +143,7 @@ def test_numbers_against_floats_in_recursion(local: Place, evaluator: str) -> No
 # --- byte-order marks ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.spark_sample(4)
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -182,6 +184,7 @@ def test_floats_at_the_ends_of_the_integers(place: Place) -> None:
     assert sorted(found) == [(0,), (2,), (2**63 - 1024,), (2**63,), (2**64 - 2048,)]
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize(
     ("kind", "values"),
     [

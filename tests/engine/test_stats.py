@@ -53,6 +53,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.spark_sample(3)
 @pytest.mark.parametrize(("text", "arc", "options"), PROGRAMS)
 def test_rows_add_up_to_the_clock(text: str, arc: list[Any], options: dict[str, Any], place: Place) -> None:
     engine = place.engine({"arc": arc})
@@ -177,11 +178,11 @@ def test_why_on_spark_tells_sources_from_what_spark_computed(spark: Any, monkeyp
 
 def test_what_spark_only_defined_says_so(on_spark: Place) -> None:
     """Its row has facts once a fixpoint, or a second reader, had it computed."""
-    engine = on_spark.engine({"arc": CHAIN})
+    engine = on_spark.engine({"arc": CHAIN[4:10]})  # a round for each step of a path
     text = f"link(X,Y) <- arc(X,Y), X != 7. {TC.replace('arc', 'link')} n(count<X>) <- tc(X,_)."
     link, _, n = engine.run(text, placement="spark", evaluator="sql").stats
     assert (n.stopped, n.facts) == ("computed where it is read", None)
-    assert (link.stopped, link.facts) == ("computed once", 59)
+    assert (link.stopped, link.facts) == ("computed once", 5)
     assert link.seconds > 0
 
 

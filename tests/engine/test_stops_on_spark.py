@@ -47,8 +47,9 @@ def reading(engine: emberlog.Engine) -> object:
     return engine.run(LONG, placement="spark")["p"].rows()
 
 
-RUNS = [rounds, workers, inputs_of_workers]
-WORK = [*RUNS, reading]
+def some(always: list[Any], others: list[Any]) -> pytest.MarkDecorator:
+    """Work of a kind is stopped in one of the ways in every run, and in all of them in slow ones."""
+    return pytest.mark.parametrize("work", [*always, *(pytest.param(work, marks=pytest.mark.slow) for work in others)])
 
 
 def answers(engine: emberlog.Engine) -> bool:
@@ -74,12 +75,12 @@ def meanwhile(act: Callable[[], object], after: float) -> Iterator[None]:
         assert took < after + 45  # most of which only a busy machine takes
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_a_time_limit_is_told_as_one(run: Any, on_spark: Place) -> None:
+@some([rounds, workers], [inputs_of_workers])
+def test_a_time_limit_is_told_as_one(work: Any, on_spark: Place) -> None:
     engine = on_spark.engine(SOURCES)
     assert answers(engine)  # so that the limit is not spent on warming up
     with pytest.raises(emberlog.LimitError, match="stopped at the limit of 3 seconds while computing") as raised:
-        run(engine, seconds=3)
+        work(engine, seconds=3)
     assert raised.value.exit_code == 3
     assert answers(engine)
 
@@ -96,7 +97,7 @@ def test_workers_tell_the_limits_of_the_run(on_spark: Place) -> None:
         )
 
 
-@pytest.mark.parametrize("work", WORK)
+@some([workers, reading], [rounds, inputs_of_workers])
 def test_ctrl_c_is_told_as_one(work: Work, on_spark: Place) -> None:
     engine = on_spark.engine(SOURCES)
     with pytest.raises(KeyboardInterrupt), meanwhile(lambda: os.kill(os.getpid(), signal.SIGINT), after=3):
@@ -105,7 +106,7 @@ def test_ctrl_c_is_told_as_one(work: Work, on_spark: Place) -> None:
     assert len(engine.run("q(X) <- m(X), X < 7.", placement="spark")["q"].rows()) == 7
 
 
-@pytest.mark.parametrize("work", WORK)
+@some([rounds, inputs_of_workers], [workers, reading])
 def test_who_else_cancelled_a_job_is_told(work: Work, on_spark: Place) -> None:
     engine, context = on_spark.engine(SOURCES), on_spark.session.sparkContext
 

@@ -61,17 +61,20 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> object:
     return made
 
 
+@pytest.mark.spark_sample(4)
 def test_nulls_and_types_of_columns_that_are_not_used(source: object, place: Place) -> None:
     result = place.run("p(X, N) <- s(X, N, _, _). q(X) <- s(X, _, _, _), !s(_, 'x', _, _).", {"s": source})
     assert sorted(result["p"].rows()) == [(1, "a"), (2, "b")]
     assert sorted(result["q"].rows()) == [(1,), (2,)]
 
 
+@pytest.mark.spark_sample(4)
 def test_no_column_is_used(source: object, place: Place) -> None:
     assert place.run("p(1) <- s(_, _, _, _).", {"s": source})["p"].rows() == [(1,)]
     assert place.run("p(1) <- !s(_, _, _, _).", {"s": source})["p"].rows() == []
 
 
+@pytest.mark.spark_sample(4)
 def test_columns_that_are_used_are_checked(source: object, place: Place) -> None:
     with pytest.raises(emberlog.DataError, match=r"nulls: 1 in column (gap|c2)"):
         place.run("p(X, G) <- s(X, _, G, _).", {"s": source})
@@ -79,11 +82,13 @@ def test_columns_that_are_used_are_checked(source: object, place: Place) -> None
         place.run("p(X, L) <- s(X, _, _, L).", {"s": source})
 
 
+@pytest.mark.spark_sample(4)
 def test_a_rule_that_counts_uses_all_columns(source: object, place: Place) -> None:
     with pytest.raises(emberlog.DataError):
         place.run("p(X, count(N)) <- s(X, N, _, _).", {"s": source})
 
 
+@pytest.mark.spark_sample(4)
 def test_dropped_are_rows_with_nulls_in_columns_that_are_used(source: object, place: Place) -> None:
     engine = place.engine({"s": source}, nulls="drop")
     found = engine.run("p(X, N) <- s(X, N, _, _).", placement=place.placement)
@@ -191,7 +196,7 @@ def test_frames_and_tables_of_spark(spark: Any, place: Place, kind: str) -> None
 def test_goals_and_outputs_use_all_columns(local: Place) -> None:
     rows = [(1, None)]
     with pytest.raises(emberlog.DataError, match="nulls"):
-        local.engine({"s": rows}).query("s(1, _)", program=".decl s(x: number, y: number)\n")
+        local.engine({"s": rows}).query("s(1, _)", program=".decl s(x: number, y: number)\n").rows()
     with pytest.raises(emberlog.DataError, match="nulls"):
         local.run(".decl s(x: number, y: number)\n.output s\n.decl p(x: number)\np(X) :- s(X, _).", {"s": rows})
 

@@ -20,6 +20,7 @@ with emberlog.Engine(executor="spark", workers=2) as engine:
 """
 
 
+@pytest.mark.apart
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_cache_that_is_a_file_in_a_home_that_is_not_there(tmp_path: Path) -> None:

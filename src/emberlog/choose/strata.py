@@ -12,12 +12,13 @@ from emberlog.choose.wishes import Wishes
 from emberlog.components.linear import is_linear
 from emberlog.components.lower import lower
 from emberlog.components.program import Ineligible, KernelProgram
+from emberlog.components.shares import WorkerPlan, plan_workers, small_statics
 from emberlog.diagnostics import UsageError
 from emberlog.plan.partials import Decision, Split, decide
 from emberlog.plan.strata import ProgramPlan, Stratum
 from emberlog.thresholds import SMALL_ROWS
 
-Evaluator = Literal["sql", "columns", "interpreter", "trial", "loops"]
+Evaluator = Literal["sql", "columns", "interpreter", "trial", "loops", "workers"]
 Chosen = Mapping[tuple[str, ...], "Choice"]  # by the names of a stratum's relations
 
 
@@ -40,8 +41,9 @@ class Choice:
     """How a stratum is evaluated.
 
     `sql` is by statements, `columns` by operators over Arrow's columns (what only loops read, while it is small),
-    `interpreter` and `loops` by the kernels. A `trial` is by statements as long as that is short, then by loops.
-    `why` says why this evaluator. `program` is the component as kernels read it, where they can.
+    `interpreter` and `loops` by the kernels, `workers` by those that share it out and coordinate. A `trial` is by
+    statements as long as that is short, then by loops. `why` says why this evaluator. `program` is the component as
+    kernels read it, where they can.
     """
 
     evaluator: Evaluator
@@ -50,6 +52,7 @@ class Choice:
     program: KernelProgram | None = None
     kept: Decision | None = None
     inputs: Inputs | None = None
+    uncoordinated: str = ""  # where workers were to coordinate: why they do not share it out
 
     @cached_property
     def way(self) -> Way | None:
@@ -57,6 +60,15 @@ class Choice:
         if self.program is None:
             return None
         return choose_way(self.program, self.setting.wishes, self.setting.workers or 2, self.inputs)
+
+    @property
+    def worker_plan(self) -> WorkerPlan | None:
+        """How workers that coordinate share it out; None where they do not."""
+        if self.evaluator != "workers" or self.program is None:
+            return None
+        small = () if self.inputs is None else small_statics(self.inputs.rows)
+        plan = plan_workers(self.program, self.setting.wishes.partition, small)
+        return plan if isinstance(plan, WorkerPlan) else None
 
     @property
     def by_kernels(self) -> bool:
@@ -95,6 +107,8 @@ class Choice:
                 return f"kernel: {self._loops}; sql while it is small"
             case "loops":
                 return f"kernel: {self._loops}"
+            case "workers":
+                return f"kernel: {self.setting.workers or 'several'} workers over columns, {self.why}"
 
     @property
     def _loops(self) -> str:
@@ -108,12 +122,34 @@ def choose(plan: ProgramPlan, setting: Setting) -> dict[tuple[str, ...], Choice]
     evaluate what they cannot."""
     lowered = {stratum.names: lower(stratum, plan) for stratum in plan.strata if stratum.evaluation != "once"}
     found = {names: _of_component(names, program, setting) for names, program in lowered.items()}
+    if setting.wishes.coordination is not None:
+        found = _coordinated(found, lowered)
     for stratum in plan.strata:
         if stratum.evaluation == "once":
             found[stratum.names] = _computed_once(stratum, plan, setting, found)
         elif found[stratum.names].by_kernels:
             found[stratum.names] = keeping(found[stratum.names], stratum, plan, setting.rows)
     return found
+
+
+def _coordinated(
+    found: Mapping[tuple[str, ...], Choice], lowered: Mapping[tuple[str, ...], KernelProgram | Ineligible]
+) -> dict[tuple[str, ...], Choice]:
+    """The choices, each with why workers do not coordinate there. Raises UsageError if they do so nowhere."""
+    noted = {
+        names: choice if choice.evaluator == "workers" else replace(choice, uncoordinated=_obstacle(lowered[names]))
+        for names, choice in found.items()
+    }
+    if all(choice.uncoordinated for choice in noted.values()):
+        told = "; ".join(f"{', '.join(names)}: {choice.uncoordinated}" for names, choice in noted.items())
+        raise UsageError(f"coordination has no effect: {told or 'there is no recursion'}", fix="leave it out")
+    return noted
+
+
+def _obstacle(program: KernelProgram | Ineligible) -> str:
+    """Why workers cannot share a component out; it is the evaluator that was forced if they could."""
+    planned = plan_workers(program) if isinstance(program, KernelProgram) else program
+    return planned.reason if isinstance(planned, Ineligible) else "the evaluator was forced"
 
 
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
@@ -154,6 +190,8 @@ def _of_component(names: tuple[str, ...], program: KernelProgram | Ineligible, s
             raise refusal(names, program.reason)
         return Choice("sql", program.reason, setting)
     wishes = setting.wishes
+    if wishes.coordination is not None and isinstance(plan_workers(program, wishes.partition), WorkerPlan):
+        return Choice("workers", wishes.coordination, setting, program)
     if interprets(program, wishes) and (setting.interprets or wishes.storage == "columns"):
         return Choice("interpreter", "small", setting, program)
     if setting.evaluator == "kernel":

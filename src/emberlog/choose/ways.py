@@ -22,7 +22,7 @@ from typing import Literal
 from emberlog.choose.wishes import Wishes
 from emberlog.components.compose import Composed, compose
 from emberlog.components.compositions import Composition, Side
-from emberlog.components.forms import added_columns, is_bucketed, is_maskable, is_ownable, turned
+from emberlog.components.forms import added_columns, is_bucketed, is_maskable, is_ownable, orders_ids, turned
 from emberlog.components.layout import TableLayout, layouts
 from emberlog.components.linear import is_linear
 from emberlog.components.nests import Nest, nests, too_large
@@ -60,6 +60,7 @@ class Way:
     composed: Composed | None = None  # the rules as compositions of rows
     back: tuple[Nest, ...] = ()  # nests of sums that gather
     ordered: bool = False  # small values first; of sums, large changes
+    renumbers: bool = False  # ids may be numbered along the edges, where they lie in disorder
     swaps: bool = False
     owned: bool = False
     unfit: str = ""
@@ -93,7 +94,8 @@ class Way:
         if self.pivoted:
             places = ((name, ", ".join(str(spot + 1) for spot in spots)) for name, spots in self.pivots.items())
             spots = ", ".join(f"{name}({found})" for name, found in places)
-            return f"one fixpoint for each value of the pivot {spots}, without an exchange"
+            order = "; ids are numbered along the edges if they lie in disorder" if self.renumbers else ""
+            return f"one fixpoint for each value of the pivot {spots}, without an exchange{order}"
         match self.kind:
             case "rows":
                 assert self.composed is not None
@@ -168,7 +170,7 @@ def _of_facts(program: KernelProgram, way: Way, wishes: Wishes, inputs: Inputs |
     if way.ordered and _has_steps(program, inputs) and is_bucketed(program, tables, way.nests):
         way = replace(way, kind="buckets")
     elif way.pivoted and is_maskable(program, way.layouts, way.nests):
-        way = replace(way, kind="masks")
+        way = replace(way, kind="masks", renumbers=not orders_ids(way.nests))
     alone = not way.pivoted and not way.swaps and not wishes.swaps
     return replace(way, owned=alone and is_ownable(program, way.layouts, way.nests))
 

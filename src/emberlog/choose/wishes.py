@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.workers.modes import mode_of
+from emberlog.workers.simulated import Costs
+from emberlog.workers.straggle import Straggle
 
 Storage = Literal["auto", "hash", "rows", "loops", "columns"]
 
@@ -28,7 +31,9 @@ class Wishes:
     `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
     `partition` gives the argument (from 0) by which a recursive predicate is divided among workers, in place of what
     the analysis finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would
-    choose by itself.
+    choose by itself. `coordination` makes workers share components out and keep in step in a mode of `workers.modes`;
+    `straggle` disturbs them, as `workers.straggle` reads it. `simulate` runs them one after the other under a simulated
+    clock, with the costs of `workers.simulated.Costs` or others.
     """
 
     decompose: bool = True
@@ -37,6 +42,9 @@ class Wishes:
     ordered: bool = True
     partition: Mapping[str, int] | None = None
     join: Literal["auto", "broadcast", "shuffle"] = "auto"
+    coordination: str | None = None
+    straggle: str | None = None
+    simulate: str | None = None
 
     @property
     def swaps(self) -> bool:
@@ -56,12 +64,29 @@ class Wishes:
             if allowed is not None and value not in allowed:
                 raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
         made = Wishes(**options)
+        made._check_coordination()
         if made.storage == "columns" and (made.swaps or not made.decompose):
             raise UsageError(
                 'storage="columns" is one worker that interprets: exchange, partition and decompose say nothing to it',
                 fix='leave them out, or use storage="loops"',
             )
         return made
+
+    def _check_coordination(self) -> None:
+        """Raises where the mode is none, or goes with something that asks for another way."""
+        if self.coordination is not None:
+            mode_of(self.coordination)
+            if self.exchange or self.storage != "auto":
+                raise UsageError(
+                    "coordination is workers that own parts over columns: exchange and storage say nothing to it",
+                    fix="leave them out, or leave out coordination",
+                )
+        if self.straggle is not None:
+            Straggle.of(self.straggle)
+        if self.simulate is not None:
+            Costs.parse(self.simulate)
+        if self.coordination is None and (self.straggle is not None or self.simulate is not None):
+            raise UsageError("straggle and simulate are for workers that coordinate", fix='add coordination="bsp"')
 
     def check(self, program: CheckedProgram) -> None:
         """Raises where `partition` is not of arguments by which recursive predicates can be divided."""

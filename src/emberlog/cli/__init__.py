@@ -20,11 +20,14 @@ import typer
 from emberlog.analysis.booleans import WORDS
 from emberlog.cli.bench import commands as bench_commands
 from emberlog.cli.generate import generate
+from emberlog.cli.maintain import maintain
+from emberlog.cli.schedule import commands as schedule_commands
 from emberlog.cli.streams import OutputClosed, flush_output, guarded_streams
 from emberlog.deadline import COMPILER
 from emberlog.diagnostics import EmberlogError, EmberlogWarning, InternalError, UsageError, cannot_write, render
 from emberlog.loading import INTERRUPTED, Loading
 from emberlog.notices import chosen
+from emberlog.why.limits import BUDGET, DEPTH, WIDTH
 
 # What is imported stays: looking through it for garbage again and again takes a tenth of a second of every command.
 gc.set_threshold(200_000, 20, 20)
@@ -36,7 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("generate")(generate)
+app.command("maintain")(maintain)
 app.add_typer(bench_commands, name="bench")
+app.add_typer(schedule_commands, name="schedule")
 
 
 def _version(asked: bool) -> None:
@@ -68,6 +73,20 @@ Partition = Annotated[
     list[str] | None, typer.Option(help="Of the kernels: divide a predicate by an argument (from 0): tc=1.")
 ]
 Join = Annotated[str, typer.Option(help="Of Spark SQL: auto, broadcast or shuffle.")]
+Coordination = Annotated[
+    str | None,
+    typer.Option(
+        help="Workers share recursion out, each with its part, and keep in step so: bsp, ssp:S:T, async, dws, aap, "
+        "adaptive or auto."
+    ),
+]
+Straggle = Annotated[
+    str | None, typer.Option(metavar="RATE,DURATION,SHARE", help="Of workers that coordinate: disturb them at random.")
+]
+Simulate = Annotated[
+    str | None,
+    typer.Option(metavar="COSTS", help="Of workers that coordinate: under a simulated clock; latency=0.001,seed=3."),
+]
 Warnings = Annotated[str, typer.Option("--warnings", help="show, error (end with an error) or ignore.")]
 Params = Annotated[
     list[str] | None,
@@ -83,7 +102,10 @@ def run(
     executor: Annotated[str, typer.Option(help="spark, or local (DuckDB in this process, no JVM).")] = "spark",
     master: Annotated[str | None, typer.Option(help="Spark master URL, or sc://host:port for Connect.")] = None,
     workers: Annotated[int | None, typer.Option(help="Threads (local) or cores of a new session (spark).")] = None,
-    coordination: Annotated[str, typer.Option(help="How workers keep in step; `auto` decides.")] = "auto",
+    coordination: Coordination = None,
+    straggle: Straggle = None,
+    simulate: Simulate = None,
+    timeline: Annotated[Path | None, typer.Option(help="Write what each worker did and when, as SVG.")] = None,
     param: Params = None,
     placement: Placement = "auto",
     naive: Naive = False,
@@ -147,7 +169,11 @@ def run(
             ordered=ordered,
             partition=_partition(partition),
             join=join,
+            straggle=straggle,
+            simulate=simulate,
         )
+        if timeline is not None:
+            _write_timeline(result, timeline)
         _report(result, program, wrote=output or Path())
         if stats:
             _show_stats(result)
@@ -192,6 +218,7 @@ def explain(
     ordered: Ordered = True,
     partition: Partition = None,
     join: Join = "auto",
+    coordination: Coordination = None,
     svg: Annotated[Path | None, typer.Option(help="Write a picture of the plan to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with plan and picture to this file.")] = None,
     warnings: Warnings = "show",
@@ -213,6 +240,7 @@ def explain(
             ordered=ordered,
             partition=_partition(partition),
             join=join,
+            coordination=coordination,
         )
     for path, text in ((svg, plan.to_svg), (html, plan.to_html)):
         if path is not None:
@@ -220,6 +248,49 @@ def explain(
             print(f"wrote {path}")
     if svg is None and html is None:
         print(plan)
+
+
+@app.command()
+def why(
+    program: ProgramFile,
+    row: Annotated[str, typer.Argument(metavar="ROW", help='The row to ask about, such as "tc(1, 5)".')],
+    facts: Annotated[Path | None, typer.Option("-F", "--facts", help="Folder that .input reads from.")] = None,
+    absent: Annotated[bool, typer.Option("--not", help="Tell why the row does not hold.")] = False,
+    all: Annotated[int, typer.Option("--all", help="Show up to so many derivations.")] = 1,
+    executor: Annotated[str, typer.Option(help="spark, or local (DuckDB in this process, no JVM).")] = "spark",
+    param: Params = None,
+    depth: Annotated[int, typer.Option(help="Levels of a derivation that are shown.")] = DEPTH,
+    width: Annotated[int, typer.Option(help="Contributions of a total, and nearest rows, that are shown.")] = WIDTH,
+    budget: Annotated[int, typer.Option(help="Bodies of rules that are looked at.")] = BUDGET,
+    naive: Naive = False,
+    evaluator: Evaluator = "auto",
+    html: Annotated[Path | None, typer.Option(help="Write the answer as a page to this file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the answer as a picture to this file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    warnings: Warnings = "show",
+) -> None:
+    """Run a program and tell why a row holds, or with --not why it does not."""
+    with Loading():
+        from emberlog.cli.why import answers, joined
+        from emberlog.engine import Engine
+
+    with Engine(executor=executor, warnings=chosen(warnings)) as engine:
+        result = engine.run_file(program, facts or Path(), None, _params(param), evaluator, naive=naive)
+        found = answers(result, row, absent, all, {"depth": depth, "width": width, "budget": budget})
+    for path, text in ((svg, joined(found, "svg")), (html, joined(found, "html"))):
+        if path is not None:
+            _write(path, text)
+            print(f"wrote {path}")
+    if svg is None and html is None:
+        print(joined(found, "json" if json else "text"))
+
+
+def _write_timeline(result: Any, path: Path) -> None:
+    """The lanes of the first stratum that workers shared out."""
+    ran = next((row.coordination for row in result.stats.strata if row.coordination is not None), None)
+    if ran is None:
+        raise UsageError("there is no timeline: no workers coordinated", fix="add --coordination bsp")
+    _write(path, ran.to_svg())
 
 
 def _write(path: Path, text: str) -> None:

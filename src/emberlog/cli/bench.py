@@ -114,6 +114,44 @@ def placement(
     _tell(code.run(target, program or list(code.PROGRAMS), sizes, values or ["numbers", "texts"], _say))
 
 
+@commands.command()
+def goals(
+    executor: Annotated[list[str] | None, typer.Option(help="Only this executor: local, spark.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small graph: does it all run?")] = False,
+    runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 3,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Questions about one node of a large graph: goals against programs that were written for them by hand."""
+    target = _target(out)
+    _tell(_benchmark("goals").run(target, executor or ["local", "spark"], quick, runs, _say))
+
+
+@commands.command()
+def coordination(
+    simulate: Annotated[bool, typer.Option("--simulate", help="Under a simulated clock, for any number.")] = False,
+    costs: Annotated[
+        str | None, typer.Option(help="Of the simulated clock: derivation=5e-7,latency=2e-4,seed=3,...")
+    ] = None,
+    workers: Annotated[list[int] | None, typer.Option(help="So many workers (else 2; simulated 4, 16, 64).")] = None,
+    mode: Annotated[list[str] | None, typer.Option(help="Only this mode: bsp, ssp:3, dws, ...")] = None,
+    program: Annotated[list[str] | None, typer.Option(help="Only this program: cc, sssp, tc, apsp.")] = None,
+    straggle: Annotated[str | None, typer.Option(metavar="RATE,DURATION,SHARE", help="Other stragglers.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small graphs: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for tables and pictures (else out/bench).")] = None,
+) -> None:
+    """The modes in which workers keep in step, with and without stragglers."""
+    code, target = _benchmark("coordination"), _target(out)
+    names = [task.name for task in code.TASKS]
+    for name in program or ():
+        if name not in names:
+            raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(names)}")
+    if costs is not None and not simulate:
+        raise UsageError("costs are those of a simulated clock", fix="add --simulate")
+    sizes = workers or ([4, 16, 64] if simulate else [2])
+    clock = (code.COSTS if costs is None else costs) if simulate else None
+    _tell(code.run(target, sizes, mode or code.MODES, program or names, straggle or code.STRAGGLE, clock, quick, _say))
+
+
 def _target(out: Path | None) -> Path:
     """The folder for the tables."""
     target: Path = out or _benchmark("kernels").default_out()

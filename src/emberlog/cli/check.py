@@ -11,6 +11,7 @@ from typing import Any
 from emberlog.analysis.check import check_aggregates
 from emberlog.analysis.parameters import check_parameters
 from emberlog.analysis.program import Verdict
+from emberlog.asked import conditions_as_rules
 from emberlog.diagnostics import Diagnostic, ProgramError, render
 from emberlog.engine import read_program
 from emberlog.notices import Notices, tell_of_program
@@ -39,7 +40,7 @@ def check_file(path: Path, params: Params, warnings: Notices = "show") -> Checke
     """The verdicts on a program's aggregates, and what is odd about it."""
     check_parameters(params)
     try:
-        checked = check_aggregates(parse(read_program(path)), {}, params)
+        checked = check_aggregates(conditions_as_rules(parse(read_program(path))), {}, params)
         if warnings == "error":
             tell_of_program(checked.warnings, warnings)
         return Checked(path, checked.verdicts, () if warnings == "ignore" else checked.warnings)

@@ -9,6 +9,7 @@ from rich.table import Table
 from emberlog.diagnostics import counted
 from emberlog.relation import Relation
 from emberlog.stats import HEADINGS, NUMERIC, Stats
+from emberlog.workers.stats import Coordinated
 
 MOST_ROWS = 20
 WIDEST = 100_000  # columns of a table that goes to no terminal
@@ -42,7 +43,22 @@ def show_stats(stats: Stats) -> None:
         table.add_row(*map(escape, row))
     out = console(stderr=True)
     out.print(table)
+    for stratum in stats.strata:
+        if stratum.coordination is not None:
+            out.print(escape(f"{', '.join(stratum.predicates)}: {stratum.coordination}"))
+            out.print(_lanes(stratum.coordination))
     out.print(escape(stats.memory))
+
+
+def _lanes(ran: Coordinated) -> Table:
+    """A line for each worker."""
+    headings, *lanes = ran.table()
+    table = Table()
+    for name in headings:
+        table.add_column(name, justify="right")
+    for lane in lanes:
+        table.add_row(*lane)
+    return table
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from emberlog.components.domains import goal_variables, variables_of
+from emberlog.components.domains import goal_variables, kind_of, variables_of
 from emberlog.components.layout import TableLayout
 from emberlog.components.nests import Key, Nest, Probe, Walk, probes, read_by
-from emberlog.components.program import Atom, Id, KernelProgram, Let
+from emberlog.components.program import Atom, Check, Id, KernelProgram, Let
 from emberlog.syntax.nodes import Variable
 
 MOST_COLUMNS = 2  # of an index whose rows are divided
@@ -61,6 +61,17 @@ def is_maskable(program: KernelProgram, layouts: Mapping[str, TableLayout], nest
         if any(name in pivoted for key in head.keys for name in variables_of(nest.rule.arguments[key])):
             return False
     return True
+
+
+def orders_ids(nests: tuple[Nest, ...]) -> bool:
+    """True if a rule compares ids by the order of their values, so that they cannot be numbered otherwise."""
+    return any(
+        isinstance(kind_of(term, nest.kinds), Id)
+        for nest in nests
+        for step in (*nest.checks, *nest.steps)
+        if isinstance(step, Check) and step.condition.operator not in ("=", "!=")
+        for term in (step.condition.left, step.condition.right)
+    )
 
 
 def _pivot_names(nest: Nest, program: KernelProgram, layouts: Mapping[str, TableLayout]) -> set[str]:

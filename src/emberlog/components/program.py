@@ -15,7 +15,8 @@ from emberlog.analysis.program import Signature
 from emberlog.syntax.nodes import Comparison, Term
 from emberlog.types import Type
 
-INTERPRETED = "interpreted over columns"  # how small components are evaluated, as `stats` and `explain` tell it
+OVER_COLUMNS = "over columns"
+INTERPRETED = f"interpreted {OVER_COLUMNS}"  # how small components are evaluated, as `stats` and `explain` tell it
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 
 

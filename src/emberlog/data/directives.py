@@ -2,15 +2,16 @@
 
 Options follow Souffle: `IO=file` (the default) is a text file with `filename` (default `R.facts` to read, `R.csv` to
 write), `delimiter` (default a tab, a comma with `rfc4180=true`), `headers`, `rfc4180`. `IO=csv` is comma-separated with
-quotes; `IO=parquet` a file or folder; `IO=table` (`name`) a table of Spark's catalog; `IO=jdbc` (`url`, `dbtable` or
-`query`, and any option of Spark's reader) a database. Names of files are relative to the facts or output folder, and
-with `files="confined"` they stay inside it.
+quotes; `IO=parquet` a file or folder, written with `partition_by` (columns, with commas) and `mode`; `IO=table`
+(`name`) a table of Spark's catalog; `IO=jdbc` (`url`, `dbtable` or `query`, and any option of Spark's reader) a
+database. Names of files are relative to the facts or output folder, and with `files="confined"` they stay inside it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from emberlog.data.folders import checked_mode, write_folder
 from emberlog.data.paths import Files, check_kind, check_output, path_of_directive
 from emberlog.data.sources import DatasetSource, JdbcSource, Source, SparkTableSource, TextSource
 from emberlog.data.write import Rows, write_facts, write_table
@@ -26,6 +27,7 @@ _OPTIONS = {
     "parquet": ("IO", "filename"),
     "table": ("IO", "name"),
 }
+_OUTPUT_OPTIONS = ("partition_by", "mode")  # of Parquet
 
 
 def source_of_directive(directive: Directive, facts_dir: Path | None, files: Files = "anywhere") -> Source:
@@ -64,6 +66,13 @@ def write_directive(
     kind = _kind(directive, ("file", "csv", "parquet"))
     _check_options(directive, kind)
     path = output_path(directive, output_dir, files)
+    parts = [name.strip() for name in (directive.option("partition_by", "") or "").split(",") if name.strip()]
+    mode = checked_mode(directive.option("mode", "overwrite") or "")
+    if kind == "parquet" and columns and (parts or mode == "append" or not path.suffix):
+        write_folder(path, rows, columns, parts, mode)
+        return path
+    if mode == "error" and path.exists():
+        raise DataError(f"{path} is there already", span=directive.span, fix="mode=overwrite")
     if kind == "parquet":
         write_table(path, rows, columns, "parquet", stop)
         return path
@@ -95,7 +104,7 @@ def _kind(directive: Directive, known: tuple[str, ...]) -> str:
 
 
 def _check_options(directive: Directive, kind: str) -> None:
-    known = _OPTIONS[kind]
+    known = _OPTIONS[kind] + (_OUTPUT_OPTIONS if directive.kind == "output" and kind == "parquet" else ())
     for name, _ in directive.options:
         if name.lower() not in (option.lower() for option in known):
             raise DataError(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from math import ceil, floor
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from emberlog.analysis.program import Bound, CheckedProgram, Signature
+from emberlog.analysis.program import Bound, CheckedProgram, Obligation, Signature, Verdict
 from emberlog.choose.strata import Choice, keeping, with_setting
 from emberlog.choose.wishes import Wishes
 from emberlog.clock import Clock
@@ -20,6 +20,7 @@ from emberlog.compiled import Compiled
 from emberlog.data.arrow import field_names, row_bytes
 from emberlog.data.sources import Source
 from emberlog.deadline import Deadline
+from emberlog.demand.names import is_demand
 from emberlog.diagnostics import DataError
 from emberlog.executors.prem import check_prem
 from emberlog.executors.pushing import Pushing
@@ -31,7 +32,7 @@ from emberlog.plan.names import given_part, positions
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.progress import announce_end
 from emberlog.sql.evaluate import SqlEvaluator
-from emberlog.stats import Limits, Meter, Progress, StratumStats
+from emberlog.stats import Limits, Meter, Progress, Silent, StratumStats
 from emberlog.stopping import Stop
 from emberlog.store.kept import Kept
 from emberlog.syntax.nodes import Comparison, Constant, Variable
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from emberlog.kernels.choices import Choices
 
+Answer = TypeVar("Answer")
 Placement = Literal["auto", "local", "spark"]
 
 
@@ -91,6 +93,11 @@ class Given:
     facts: tuple[tuple[Value, ...], ...]
     counts: bool  # does a sum, count or average read it? then duplicates are told
 
+    @property
+    def reading(self) -> Hashable:
+        """What of its source is read: which columns, as which types."""
+        return self.signature.columns, self.signature.reading
+
     def table(self, nulls: Literal["error", "drop"], warn: Callable[[str], None]) -> pa.Table:
         """Its rows, read in this process."""
         from emberlog.data.load import given_table
@@ -134,7 +141,7 @@ class Executor(ABC):
                     self.load(given)
                     check_domains(self.home(given.name), given)
             for number, stratum in enumerate(self.plan.strata, 1):
-                stats = StratumStats(stratum.names)
+                stats = StratumStats(stratum.names, asks=all(map(is_demand, stratum.names)))
                 self.options.progress.stratum(stratum.names, number, len(self.plan.strata), "")
                 if self.options.check_prem:
                     with self.clock.step("check PreM", ", ".join(stratum.names)):
@@ -176,8 +183,7 @@ class Executor(ABC):
 
         if given.source is None or given.facts or self.options.nulls == "drop":
             return rows()
-        how = (given.signature.columns, given.signature.reading)
-        return self.options.kept.rows(given.signature.name, given.source, how, rows)
+        return self.options.kept.rows(given.signature.name, given.source, given.reading, rows)
 
     def home(self, relation: str) -> SqlEvaluator:
         """The evaluator that has the rows of a given relation."""
@@ -246,6 +252,21 @@ class Executor(ABC):
         """Writes a relation as Parquet, from where its rows are."""
 
     @abstractmethod
+    def ready(self, relations: Collection[str]) -> SqlEvaluator:
+        """The evaluator whose statements find the rows of these relations after the run, again and again."""
+
+    def answer(self, relations: Collection[str], question: Callable[[SqlEvaluator], Answer]) -> Answer:
+        """What a question about these relations of the finished run gives. The limits of the run do not hold for it;
+        `engine.cancel()` and Ctrl-C end it."""
+        evaluator = self.ready(relations)
+        meter, evaluator.meter = evaluator.meter, Meter(Limits(), Silent(), stop=self.options.stop)
+        try:
+            with evaluator.guarded():
+                return question(evaluator)
+        finally:
+            evaluator.meter = meter
+
+    @abstractmethod
     def close(self) -> None: ...
 
     def have_rows(self, relation: str) -> None:
@@ -265,11 +286,13 @@ class Executor(ABC):
         self.choices[stratum.names] = keeping(self.choices[stratum.names], stratum, self.plan, self.pushing.rows)
 
     def _warn_of_no_entry(self, stratum: Stratum, stats: StratumStats) -> None:
-        """Tells of a recursion that stays empty although its rules have something to work on."""
-        if stratum.evaluation == "once" or stats.facts != 0:
+        """Tells of a recursion that stays empty although its rules have something to work on, and not because nothing
+        is asked of it."""
+        beside = read_beside(stratum)
+        if stratum.evaluation == "once" or stats.facts != 0 or any(map(is_demand, (*stratum.names, *beside))):
             return
         entering = entering_parts(stratum)
-        if not entering or any(self.count(name) for name in read_beside(stratum)):
+        if not entering or any(self.count(name) for name in beside):
             read = {scan.relation for part in entering for scan in scans(part)}
             self.warn(why_empty(stratum, {name for name in read if not self.count(name)}))
 
@@ -293,13 +316,19 @@ def check_obligations(
                 )
                 row = run.engine.first(run.statement(rows))
             if row is not None:
-                shown = _shown(signatures[obligation.relation], row)
-                raise DataError(
-                    f"`{obligation.relation}({shown})` breaks {obligation.text}, which `{verdict.aggregate}` in "
-                    f"the recursion of `{verdict.predicate}` relies on",
-                    span=verdict.span,
-                    fix=f"remove such rows, or filter them out where `{obligation.relation}` is read",
-                )
+                raise broken_obligation(verdict, obligation, signatures[obligation.relation], row)
+
+
+def broken_obligation(
+    verdict: Verdict, obligation: Obligation, signature: Signature, row: tuple[Any, ...]
+) -> DataError:
+    """The error for a row that breaks what a conditional verdict asks of the data."""
+    return DataError(
+        f"`{obligation.relation}({_shown(signature, row)})` breaks {obligation.text}, which `{verdict.aggregate}` in "
+        f"the recursion of `{verdict.predicate}` relies on",
+        span=verdict.span,
+        fix=f"remove such rows, or filter them out where `{obligation.relation}` is read",
+    )
 
 
 def check_domains(run: SqlEvaluator, given: Given) -> None:
@@ -310,14 +339,18 @@ def check_domains(run: SqlEvaluator, given: Given) -> None:
         for bound in bounds:
             row = run.engine.first(run.statement(_violations(given.name, signature, position, bound)))
             if row is not None:
-                value = int(bound.value) if bound.value == int(bound.value) else bound.value
-                name = signature.columns[position].name
-                raise DataError(
-                    f"`{signature.name}({_shown(signature, row)})` breaks `{name} {bound.operator} {value}`, which is "
-                    "declared",
-                    span=signature.span,
-                    fix="remove such rows, or the condition",
-                )
+                raise broken_domain(signature, position, bound, row)
+
+
+def broken_domain(signature: Signature, position: int, bound: Bound, row: tuple[Any, ...]) -> DataError:
+    """The error for a row that breaks a declared condition on a column."""
+    value = int(bound.value) if bound.value == int(bound.value) else bound.value
+    name = signature.columns[position].name
+    return DataError(
+        f"`{signature.name}({_shown(signature, row)})` breaks `{name} {bound.operator} {value}`, which is declared",
+        span=signature.span,
+        fix="remove such rows, or the condition",
+    )
 
 
 def _shown(signature: Signature, row: tuple[Any, ...]) -> str:

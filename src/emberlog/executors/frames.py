@@ -1,6 +1,7 @@
 """A user's DataFrame as the rows of a relation: with the program's types, without nulls.
 
-One job over the frame counts its rows, its nulls and the values that do not fit.
+One job over the frame counts its rows, its nulls and the values that do not fit, and gives it a fingerprint: a frame
+does not tell when the rows behind it change.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
+from secrets import randbits
 from typing import Any, Literal
 
 from emberlog.analysis.program import Signature
@@ -15,6 +17,9 @@ from emberlog.causes import cause_of
 from emberlog.diagnostics import DataError, ExecutionError, counted
 from emberlog.sql.dialect import Dialect
 from emberlog.types import Column, Type, integer_range
+
+SALT = randbits(62)  # nobody can make rows to have the fingerprint of others
+HALF = (1 << 32) - 1
 
 
 def read_columns(relation: str, frame: Any, origin: str, signature: Signature) -> Any:
@@ -40,8 +45,8 @@ def checked_frame(
     dialect: Dialect,
     nulls: Literal["error", "drop"],
     warn: Callable[[str], None],
-) -> tuple[Any, int]:
-    """The frame with columns `c0`, `c1`, .. of the program's types, and its number of rows.
+) -> tuple[Any, int, tuple[int, ...]]:
+    """The frame with columns `c0`, `c1`, .. of the program's types, its number of rows, and its fingerprint.
 
     `frame` has these columns alone, as `read_columns` gives them. `origin` is what an error calls the frame. Rows with
     nulls are an error, or dropped with a warning.
@@ -52,7 +57,7 @@ def checked_frame(
     values = [f.col(f"c{i}") for i in range(len(columns))]
     typed = [_typed(value, column.type, dialect) for value, column in zip(values, columns, strict=True)]
     gap = reduce(or_, (value.isNull() for value in values))
-    counts = [f.count(f.lit(1)).alias("n"), f.count_if(gap).alias("gaps")]
+    counts = [f.count(f.lit(1)).alias("n"), f.count_if(gap).alias("gaps"), *_fingerprint(values)]
     for i, column in enumerate(columns):
         counts += _counts(i, values[i], typed[i], column.type)
     try:
@@ -63,7 +68,16 @@ def checked_frame(
     _refuse_misfits(relation, columns, found)
     kept = raw.where(~gap) if found["gaps"] else raw  # dropna would take NaN for a null
     named = [cast.alias(f"c{i}") for i, cast in enumerate(typed)]
-    return kept.select(*named), int(found["n"]) - int(found["gaps"])
+    fingerprint = (found["n"], found["high"], found["low"])
+    return kept.select(*named), int(found["n"]) - int(found["gaps"]), fingerprint
+
+
+def _fingerprint(values: Sequence[Any]) -> list[Any]:
+    """Sums of the hashes of all rows, in halves: they cannot overflow, and equal rows do not cancel each other out."""
+    from pyspark.sql import functions as f
+
+    hashed = f.xxhash64(f.lit(SALT), *values)
+    return [f.sum(f.shiftright(hashed, 32)).alias("high"), f.sum(hashed.bitwiseAND(f.lit(HALF))).alias("low")]
 
 
 def certain_frame(frame: Any, columns: Sequence[Column]) -> Any:

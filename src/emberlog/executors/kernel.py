@@ -96,6 +96,7 @@ def evaluate_locally(
     stats.rounds = max(stats.rounds, evaluated.rounds)
     stats.bytes_exchanged = evaluated.bytes_exchanged
     stats.residual = evaluated.residual
+    stats.coordination = evaluated.coordination
     stats.stopped = "fixpoint"
     if evaluated.converged and stratum.until is not None:
         stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {evaluated.residual:.3g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from emberlog.choose.strata import Choice, refine, refusal
 from emberlog.choose.ways import Inputs
 from emberlog.compiled import Compiled
-from emberlog.components.program import INTERPRETED, KernelProgram
+from emberlog.components.program import OVER_COLUMNS, KernelProgram
 from emberlog.data.arrow import arrow_schema, field_names
 from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted, sized
@@ -148,6 +149,8 @@ class LocalExecutor(Executor):
 
     def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         choice = self._refined(self.choices[stratum.names])
+        if choice.uncoordinated:
+            stats.events.append(Event("no workers that coordinate", choice.uncoordinated))
         if choice.evaluator == "columns" and self._directly(stratum, stats):
             return
         with self.store.reading(stratum):
@@ -158,7 +161,7 @@ class LocalExecutor(Executor):
                     self._by_sql(stratum, stats)
                 case "trial":
                     self._by_sql_if_short(stratum, choice, stats)
-                case "interpreter" | "loops":
+                case "interpreter" | "loops" | "workers":
                     self._by_kernels(stratum, choice, stats)
 
     def _refined(self, choice: Choice) -> Choice:
@@ -323,6 +326,12 @@ class LocalExecutor(Executor):
             return
         write_table(path, self.fetch(relation).cast(arrow_schema(columns)), named(columns, names), stop=stop)
 
+    def ready(self, relations: Collection[str]) -> SqlEvaluator:
+        for relation in relations:
+            self.have_rows(relation)
+        self.store.tabulate(relations)
+        return self.sql
+
     def close(self) -> None:
         self.engine.close()
 
@@ -331,7 +340,7 @@ def place_in_process(stats: StratumStats) -> str:
     """What evaluated a stratum in this process: DuckDB, compiled loops, or operators over columns."""
     if stats.evaluator == "sql":
         return DuckEngine.place
-    over_columns = stats.evaluator == "arrow" or stats.how == INTERPRETED
+    over_columns = stats.evaluator == "arrow" or OVER_COLUMNS in stats.how
     return "columns" if over_columns else "compiled loops"
 
 

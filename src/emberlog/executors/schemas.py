@@ -37,6 +37,24 @@ def columns_of_source(
             return schema_of(relation, source, unread)
 
 
+class _All:
+    """Contains everything."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def names_of_source(
+    relation: str, source: Source | None, session: Callable[[], Any] | None, deadline: Deadline
+) -> tuple[str, ...] | None:
+    """The names of a source's columns, of whatever types; None if there is no such source, or only the program can
+    tell them."""
+    if source is None:
+        return None
+    columns = columns_of_source(relation, source, session, declared=False, deadline=deadline, unread=_All())
+    return None if columns is None else tuple(column.name for column in columns)
+
+
 def frame_of_source(relation: str, source: SparkTableSource | JdbcSource, session: Any) -> Any:
     """The DataFrame of a table of Spark's catalog or of a database. Raises if there is none."""
     try:

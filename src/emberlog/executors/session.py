@@ -11,8 +11,11 @@ from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NoReturn
 
 from emberlog.causes import cause_of
-from emberlog.diagnostics import ExecutionError
+from emberlog.diagnostics import ExecutionError, UsageError
+from emberlog.memory import free_memory
 from emberlog.sessions import lost, session_gone
+
+HEAP_SHARE, LEAST_HEAP, MOST_HEAP = 0.25, 1 << 30, 8 << 30  # of what is free, for Spark's Java process on this machine
 
 
 def local_session(workers: int | None) -> tuple[Any, bool]:
@@ -33,6 +36,16 @@ def active_session() -> Any:
         return SparkSession.getActiveSession()
     except Exception as error:  # it asks the JVM
         raise session_gone() from error
+
+
+def usable_session(session: Any = None) -> Any:
+    """The Spark session to make frames in: the given one, or that which is active now."""
+    usable = session or active_session()
+    if usable is None:
+        raise UsageError(
+            "there is no Spark session to make a DataFrame in", fix="to_arrow(), to_pandas() and to_polars() need none"
+        )
+    return usable
 
 
 def is_on_this_machine(session: Any) -> bool:
@@ -124,8 +137,18 @@ def _settings(master: str, workers: int | None) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": str(workers or os.cpu_count() or 2),  # 200 would be mostly empty
+        **_heap(),
     }
     return {**everywhere, **here}
+
+
+def _heap() -> dict[str, str]:
+    """The heap of a new Java process on this machine, unless somebody set it: Spark's own choice of 1 GB is too small
+    to sort a few hundred million rows, whatever is spilled."""
+    if "SPARK_DRIVER_MEMORY" in os.environ or "driver" in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+        return {}
+    size = min(max(int(HEAP_SHARE * free_memory()), LEAST_HEAP), MOST_HEAP)
+    return {"spark.driver.memory": f"{size >> 20}m"}
 
 
 BROADCAST = {"broadcast": str(1 << 33), "shuffle": "-1"}

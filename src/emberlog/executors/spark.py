@@ -9,7 +9,7 @@ before a fixpoint that would read it every round.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
@@ -80,6 +80,7 @@ class SparkExecutor(Executor):
         self.driver.pushing = self.pushing
         self.on_spark: set[str] = set()
         self.source_rows: dict[str, int] = {}  # of sources that are on Spark
+        self.states: dict[str, tuple[Given, Hashable]] = {}  # of these, what changes when their rows do
         self.told: dict[str, StratumStats] = {}  # of relations that are only defined
         self.defined: set[str] = set()  # relations on Spark that are a plan only
         self.readers = _readers(self.plan)
@@ -170,20 +171,42 @@ class SparkExecutor(Executor):
         if not columns:
             self._load_table(given, dummy_table(bool(given.facts) or not frame.isEmpty()))
             return
-        frame, rows = checked_frame(
+        frame, rows, state = checked_frame(
             relation, frame, origin, columns, self.engine.dialect, self.options.nulls, self.warn
         )
         if given.facts:
             frame = frame.union(to_frame(self.session, fact_table(columns, given.facts)))
-            rows += len(given.facts)
-        self._keep_frame(given, frame, rows)
-
-    def _keep_frame(self, given: Given, frame: Any, rows: int) -> None:
-        few = rows <= SMALL_SOURCE or self.options.placement == "local"
-        if few and self.options.placement != "spark":
-            self._load_table(given, frame.toArrow())
+            self._keep_frame(given, frame, rows + len(given.facts))
         else:
-            self._put_on_spark(given, frame, rows)
+            self._keep_frame(given, frame, rows, state)
+
+    def _keep_frame(self, given: Given, frame: Any, rows: int, state: Hashable = None) -> None:
+        """Rows of Spark come here if they are few, or have been here in a run before: `state` tells whether they are
+        still the same."""
+        table = self._rows_kept(given, state)
+        few = rows <= SMALL_SOURCE or self.options.placement == "local"
+        if table is None and few and self.options.placement != "spark":
+            table = self._fetch_source(given, state, frame.toArrow)
+        if table is not None:
+            self.driver.load_table(given, table)
+            return
+        self._put_on_spark(given, frame, rows)
+        if not given.counts:  # else Spark has a set of them, and a run after this one would tell of no duplicates
+            self.states[given.name] = given, state
+
+    def _rows_kept(self, given: Given, state: Hashable) -> pa.Table | None:
+        """The rows of a source as a run before this one fetched them."""
+        if given.source is None or state is None or self.options.placement == "spark":
+            return None
+        how = given.reading, self.options.nulls
+        return self.options.kept.found(given.signature.name, given.source, how, state)
+
+    def _fetch_source(self, given: Given, state: Hashable, fetch: Callable[[], pa.Table]) -> pa.Table:
+        """The rows of a source, fetched and kept for the next run."""
+        if given.source is None or state is None:
+            return fetch()
+        how = given.reading, self.options.nulls
+        return self.options.kept.rows(given.signature.name, given.source, how, fetch, state)
 
     def _put_on_spark(self, given: Given, frame: Any, rows: int) -> None:
         """Spark's rows stay a bag where nothing counts them; duplicates then go where a rule's result is made a set."""
@@ -334,12 +357,19 @@ class SparkExecutor(Executor):
                 return False
             for name in missing:
                 with self.clock.step("fetch", name):
-                    self.driver.store.put(name, self.fetch(name))
+                    self.driver.store.put(name, self._fetch_input(name))
             return True
         rows = sum(map(self.driver.count, needed))
         forced = self.options.placement == "local"
         stats.why = "placement was forced" if forced else f"its inputs have {counted(rows, 'row')}"
         return True
+
+    def _fetch_input(self, relation: str) -> pa.Table:
+        """The rows of a relation on Spark; those of a source are kept for the next run."""
+        if relation not in self.states:
+            return self.fetch(relation)
+        given, state = self.states[relation]
+        return self._fetch_source(given, state, lambda: self.fetch(relation))
 
     def _placed(self, stratum: Stratum, missing: Sequence[str]) -> Placed | None:
         """Where to evaluate what loops evaluate, or what only they read, if its inputs are partly on Spark; None for
@@ -454,6 +484,28 @@ class SparkExecutor(Executor):
             self.driver.write_parquet(relation, path, names)
         else:
             self._ask_spark(lambda: self._write_parquet(relation, path, names))
+
+    def ready(self, relations: Collection[str]) -> SqlEvaluator:
+        """The driver's, which answers in milliseconds, if what Spark has of these relations is soon fetched."""
+        for relation in relations:
+            self.have_rows(relation)
+        away = [name for name in relations if name not in self.driver.store]
+        if sum(map(self.count, away)) <= MOST_TO_LOOK_AT:
+            for name in away:
+                self.driver.store.put(name, self.engine.fetch(self._table_of(name)))
+            return self.driver.ready(relations)
+        for name in relations:
+            self._need_on_spark(name)
+            if name in self.defined:
+                self._materialise(name)
+        return self.sql
+
+    def answer(self, relations: Collection[str], question: Callable[[SqlEvaluator], Answer]) -> Answer:
+        def work() -> Answer:
+            with run_settings(self.session, "auto"):
+                return super(SparkExecutor, self).answer(relations, question)
+
+        return self._beside_interrupts(work)
 
     def _ask_spark(self, question: Callable[[], Answer]) -> Answer:
         """What Spark answers; it can be interrupted, and its failures are told as errors of ours."""

@@ -128,7 +128,7 @@ class _Reader:
         match term:
             case Variable(name):
                 self.classes.same(node, (self.rule.id, name))
-            case Aggregate("min" | "max" | "sum" | "topk", arguments):
+            case Aggregate("min" | "max" | "sum" | "topk" | "top", arguments):
                 self._is(node, arguments[-1])
             case Anonymous():
                 pass

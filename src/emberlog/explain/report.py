@@ -17,6 +17,7 @@ from emberlog.explain.picture import draw
 from emberlog.explain.strata import StratumReport, notes, report_strata
 from emberlog.plan.physical import show_physical
 from emberlog.plan.show import show_stratum
+from emberlog.rules.text import rule_text
 from emberlog.syntax import nodes
 from emberlog.syntax.printer import show
 
@@ -48,7 +49,9 @@ class Plan:
     @cached_property
     def sections(self) -> list[tuple[str, list[str]]]:
         """Title and lines of each section of the text."""
+        asked = [("What is asked for", list(_demand(self.compiled)))]
         return [
+            *(asked if asked[0][1] else []),
             ("Predicates (AND/OR graph)", and_or_tree(self.checked, self.plan, self.goals)),
             ("Recursion", recursion(self.checked, self.plan) or ["none"]),
             (f"Strata, in the order of evaluation ({self.executor} executor)", list(self._strata())),
@@ -112,10 +115,25 @@ class Plan:
         yield f"{report.number}. {title}"
 
 
+def _demand(compiled: Compiled) -> Iterator[str]:
+    """The rules that were written because only some rows are asked for, and what is evaluated whole nevertheless."""
+    if compiled.demanded is None:
+        return
+    for name in sorted(compiled.demanded.names):
+        for row in compiled.checked.facts.get(name, ()):
+            yield show(nodes.Rule((nodes.Atom(name, tuple(map(nodes.Constant, row))),), None))
+    yield from map(rule_text, compiled.demanded.rules)
+    for note in compiled.demanded.notes:
+        yield from wrap(note, WIDTH)
+
+
 def _loops(choice: Choice) -> Iterator[str]:
     """What the kernels do, in words and as loops."""
     way, program = choice.way, choice.program
     assert way is not None and program is not None
+    if choice.worker_plan is not None:
+        yield from choice.worker_plan.lines()
+        return
     yield str(way)
     for nest in () if way.unfit else way.nests or nests(program, way.pivots):
         yield from (f"  {line}" for line in show_nest(nest, program))

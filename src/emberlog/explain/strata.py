@@ -151,6 +151,8 @@ def _end(stratum: Stratum) -> str:
 
 
 def _where(choice: Choice, sources: Sequence[str], rows: Mapping[str, int], placement: str) -> str:
+    if choice.evaluator == "workers":
+        return "facts go to the workers that own them, and copies to those that join them"
     if choice.setting.executor == "local":
         return "in this process"
     if placement != "auto":
@@ -191,7 +193,7 @@ def _limits(stratum: Stratum) -> str:
     iterated = stratum.evaluation in ("naive", "accumulate")
     grows = stratum.invents or iterated or any(r.state == "total" for r in stratum.relations)
     if not grows:
-        return "none: no rule computes values, so the rounds come to an end"
+        return "none: no rule computes values without a bound, so the rounds come to an end"
     first, more = default_rounds(0), default_rounds(1) - default_rounds(0)
     if stratum.evaluation == "delta" and all(relation.state == "set" for relation in stratum.relations):
         return f"{MOST_ROUNDS:,} rounds, unless the run is given limits"

@@ -182,12 +182,14 @@ class Union(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Top(_Node):
-    """The first `limit` rows in an order (column, descends); what the order leaves open is settled by `ties`."""
+    """The first `limit` rows of each of the `groups` in an order (column, descends); what the order leaves open is
+    settled by `ties`."""
 
     input: Plan
     order: tuple[tuple[str, bool], ...]
     ties: tuple[str, ...]
     limit: int | None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -156,9 +156,11 @@ class _ComponentPlanner:
         if not signature.aggregates:
             return rows and Distinct(rows)
         spot, function = next(iter(signature.aggregates.items()))
-        if function == "topk":
-            ties = tuple(name for name in positions(len(signature.columns)) if name != position(spot))
-            return rows and Top(Distinct(rows), ((position(spot), True),), ties, _limit_of_topk(rules))
+        if function in ("topk", "top"):
+            others = tuple(name for name in positions(len(signature.columns)) if name != position(spot))
+            ties = others if function == "topk" else (position(spot + 1),)
+            groups = tuple(name for name in others if name not in ties)
+            return rows and Top(Distinct(rows), ((position(spot), True),), ties, _limit_of_topk(rules), groups)
         rows_count = not given and all(rule.aggregates for rule in rules)
         return totals(signature, rows, plain, rules[0].id if rules else -1, rows_count=rows_count)
 

@@ -212,11 +212,13 @@ def _partial(
         case Distinct():
             apart = _saving(set(origins.values()), keys, split)
             return Partial("", name, node, read if apart else Distinct(read), tuple(origins.values()))
-        case Top(below, order, ties, limit):
+        case Top(below, _, _, limit):
             if limit is None or limit > MOST_FIRST:
                 raise _Needed("sorts them all" if limit is None else f"takes {limit:,} of them", asked=True)
+            if node.groups:
+                raise _Needed("takes the first ones of each group", asked=True)
             again = any(isinstance(part, Distinct) for part in walk(below))
-            rest = Top(Distinct(read) if again else read, order, ties, limit)
+            rest = replace(node, input=Distinct(read) if again else read)
             return Partial("", name, node, rest, tuple(origins.values()))
         case Select(_, conditions):
             if not any(_is_point(condition) for condition in conditions):

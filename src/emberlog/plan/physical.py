@@ -106,8 +106,8 @@ def _operator(plan: Plan, sources: tuple[Physical, ...], distributed: bool) -> P
             return Operator("Append", "", sources, "one" if together else None)
         case Top():
             name, _, rest = label(plan).partition(" ")
-            source = clustered(sources[0], ())
-            return Operator(name, rest, (source,), "one")
+            source = clustered(sources[0], plan.groups)
+            return Operator(name, rest, (source,), frozenset(plan.groups) if plan.groups else "one")
         case _:
             assert_never(plan)
 

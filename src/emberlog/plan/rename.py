@@ -73,9 +73,10 @@ def shape(plan: Plan) -> object:
             spots = _spots(columns(child))
             folded = tuple((fold.function, fold.argument and spots[fold.argument]) for fold in folds)
             return tuple(spots[key] for key in keys), folded
-        case Top(child, order, ties, limit):
+        case Top(child, order, ties, limit, groups):
             spots = _spots(columns(child))
-            return tuple((spots[name], down) for name, down in order), tuple(spots[name] for name in ties), limit
+            kept = tuple(spots[name] for name in ties), tuple(spots[name] for name in groups)
+            return tuple((spots[name], down) for name, down in order), kept, limit
         case Guard(child, terms, shown):
             spots = _spots(columns(child))
             named = tuple(spots[name] for name in terms), tuple(spots[name] for name in shown)
@@ -128,9 +129,9 @@ def _rename_node(plan: Plan, names: Mapping[str, str]) -> Plan:
         case Group(child, keys, folds):
             made = tuple(Fold(name(f.column), f.function, f.argument and name(f.argument)) for f in folds)
             return Group(child, tuple(name(key) for key in keys), made)
-        case Top(child, order, ties, limit):
+        case Top(child, order, ties, limit, groups):
             keys_ = tuple((name(column), descends) for column, descends in order)
-            return Top(child, keys_, tuple(name(column) for column in ties), limit)
+            return Top(child, keys_, tuple(map(name, ties)), limit, tuple(map(name, groups)))
         case Guard(_, terms, shown):
             return replace(
                 plan,

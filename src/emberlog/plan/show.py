@@ -201,4 +201,5 @@ def _top(top: Top) -> str:
     keys = [f"{name} descending" if descends else name for name, descends in top.order]
     keys += [name for name in top.ties if name not in dict(top.order)]
     order = f" by {', '.join(keys)}" if keys else ""
+    order += f" for each {', '.join(top.groups)}" if top.groups else ""
     return f"Sort{order}" if top.limit is None else f"Top {top.limit}{order}"

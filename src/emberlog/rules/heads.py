@@ -36,8 +36,9 @@ def value(position: int) -> str:
     return f"#{position}"
 
 
-def head_rule(rule: CoreRule, inside: Collection[str]) -> HeadRule:
-    """The rule seen from its head; `inside` are the predicates of its component."""
+def head_rule(rule: CoreRule, inside: Collection[str], *, as_written: bool = False) -> HeadRule:
+    """The rule seen from its head; `inside` are the predicates of its component. With `as_written` the literals keep
+    the order of the rule, and conditions on the head stand where they can first be evaluated."""
     given: dict[str, int] = {}
     conditions: list[Literal] = []
     for position, argument in enumerate(rule.arguments):
@@ -49,43 +50,59 @@ def head_rule(rule: CoreRule, inside: Collection[str]) -> HeadRule:
             case _:
                 conditions.append(Filter(Comparison("=", Variable(value(position)), argument)))
     known = {*given, *(value(position) for position in range(len(rule.arguments)))}
-    body = tuple(_ordered([*_checking(rule.body, given), *conditions], known))
+    body = tuple(_merged(rule.body, conditions, known) if as_written else ordered([*rule.body, *conditions], known))
     ranked = (i for i, literal in enumerate(body) if isinstance(literal, Match) and literal.predicate in inside)
     return HeadRule(rule, tuple((position, name) for name, position in given.items()), body, tuple(ranked))
 
 
-def _checking(body: Iterable[Literal], given: Collection[str]) -> Iterator[Literal]:
-    """The literals of a body; one that computes a given variable compares with it instead."""
-    for literal in body:
-        match literal:
-            case Bind(variable, term) if variable in given:
-                yield Filter(Comparison("=", Variable(variable), term))
-            case Spread(variable) | Gather(variable) if variable in given:
-                yield replace(literal, variable=f"{variable}'")
-                yield Filter(Comparison("=", Variable(variable), Variable(f"{variable}'")))
-            case _:
-                yield literal
-
-
-def _ordered(body: Iterable[Literal], known: set[str]) -> Iterator[Literal]:
-    """The literals, each as soon as it can be evaluated. A body comes in an order in which all can."""
-    waiting = list(body)
+def ordered(body: Iterable[Literal], known: Collection[str], late: Collection[str] = ()) -> Iterator[Literal]:
+    """The literals, each as soon as it can be evaluated; one that computes a variable with a known value compares the
+    two. A body comes in an order in which all can. Those that mention variables of `late` come after all others."""
+    bound, waiting = set(known), list(body)
     while waiting:
-        literal = min(waiting, key=lambda literal: _cost(literal, known))
+        literal = min(waiting, key=lambda literal: (*_turn(literal, bound, late), *_cost(literal, bound)))
         waiting.remove(literal)
-        yield literal
-        known |= names(literal_terms(literal)) | set(gives(literal))
+        yield from _checking(literal, bound)
+        bound |= names(literal_terms(literal)) | set(gives(literal))
+
+
+def _checking(literal: Literal, known: Collection[str]) -> Iterator[Literal]:
+    """The literal; if it computes a variable whose value is known, the comparison with it instead."""
+    match literal:
+        case Bind(variable, term) if variable in known:
+            yield Filter(Comparison("=", Variable(variable), term))
+        case Spread(variable) | Gather(variable) if variable in known:
+            yield replace(literal, variable=f"{variable}'")
+            yield Filter(Comparison("=", Variable(variable), Variable(f"{variable}'")))
+        case _:
+            yield literal
+
+
+def _turn(literal: Literal, known: set[str], late: Collection[str]) -> tuple[bool, bool]:
+    """Sorts literals that cannot be evaluated yet behind all others, and then those that are late."""
+    return not needs(literal) <= known, bool(late) and not names(literal_terms(literal)).isdisjoint(late)
+
+
+def _merged(body: Iterable[Literal], conditions: Iterable[Literal], known: set[str]) -> Iterator[Literal]:
+    """The literals of a body in their order, each condition as soon as its variables are known."""
+    waiting = list(conditions)
+    for literal in (None, *body):
+        if literal is not None:
+            yield from _checking(literal, known)
+            known |= names(literal_terms(literal)) | set(gives(literal))
+        yield from (condition for condition in waiting if needs(condition) <= known)
+        waiting = [condition for condition in waiting if not needs(condition) <= known]
 
 
 def _cost(literal: Literal, known: Collection[str]) -> tuple[int, int]:
-    """The lowest first: conditions, look-ups by all columns, atoms by the number of columns that are open, aggregates;
-    last what cannot be evaluated yet."""
+    """The lowest first: conditions, look-ups by all columns, atoms by the number of columns that are open,
+    aggregates."""
     match literal:
         case Match(_, arguments):
             open_ = sum(isinstance(argument, Variable) and argument.name not in known for argument in arguments)
             whole = open_ == len(arguments) > 0
-            return (0 if not open_ else 2 if whole else 1, open_) if needs(literal) <= set(known) else (9, 0)
+            return (0 if not open_ else 2 if whole else 1, open_)
         case Gather():
-            return (3, 0) if needs(literal) <= set(known) else (9, 0)
+            return (3, 0)
         case _:
-            return (0, 0) if needs(literal) <= set(known) else (9, 0)
+            return (0, 0)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
+from emberlog.analysis.functions import DEFAULT_STEP
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Spread
+from emberlog.analysis.terms import walk
 from emberlog.rules.changes import DeltaRule, Place
 from emberlog.rules.heads import HeadRule
 from emberlog.syntax import nodes
@@ -18,6 +20,11 @@ NO_MARKS: Mapping[Place, str] = MappingProxyType({})
 def rule_text(rule: CoreRule) -> str:
     """`tc(X, Y) :- tc(X, Z), arc(Z, Y).`, in one line."""
     return _rule(rule, rule.predicate, [_formula(literal) for literal in rule.body])
+
+
+def literal_text(literal: Literal) -> str:
+    """`tc(X, Z)`, `!deny(X, _)`, `D = C + W`: one literal as it is written."""
+    return show(_formula(literal))
 
 
 def delta_text(delta: DeltaRule) -> str:
@@ -64,7 +71,9 @@ def _formula(literal: Literal, marks: Mapping[Place, str] = NO_MARKS, at: Place 
         case Bind(variable, term):
             return nodes.Comparison("=", nodes.Variable(variable), term)
         case Spread(variable, start, stop, step):
-            return nodes.Comparison("=", nodes.Variable(variable), nodes.Call("range", (start, stop, step)))
+            unsaid = any(isinstance(part, nodes.Call) and part.function == DEFAULT_STEP for part in walk(step))
+            arguments = (start, stop) if unsaid else (start, stop, step)
+            return nodes.Comparison("=", nodes.Variable(variable), nodes.Call("range", arguments))
         case Gather(variable, function, target, bodies):
             parts = tuple(
                 nodes.And(tuple(_formula(inner, marks, (*at, number, index)) for index, inner in enumerate(body)))

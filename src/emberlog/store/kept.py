@@ -54,23 +54,32 @@ class Kept:
         self._names: dict[Place, str] = {}
         self._derived: dict[Hashable, _Derived] = {}
 
-    def rows(self, name: str, source: Source, how: Hashable, read: Callable[[], pa.Table]) -> pa.Table:
-        """The rows of a source, read now if they are not kept. `how` is all that matters for what is read of it."""
-        state = _state(source) if self._registered.get(name) is source else None
-        if state is None:
+    def rows(
+        self, name: str, source: Source, how: Hashable, read: Callable[[], pa.Table], state: Hashable = None
+    ) -> pa.Table:
+        """The rows of a source, read now if they are not kept. `how` is all that matters for what is read of it, and
+        `state` changes when its rows do: where it is not given, what is known of the source tells."""
+        known = state if state is not None else _state(source)
+        if known is None or self._registered.get(name) is not source:
             return read()
-        key = (how, state)
-        with self._lock:
-            kept = self._sources.get(name)
-            if kept is not None and kept.key == key:
-                self._sources.move_to_end(name)
-                return kept.rows
+        kept = self.found(name, source, how, known)
+        if kept is not None:
+            return kept
         table = read()
-        if _state(source) == state:
+        if state is not None or _state(source) == known:
             with self._lock:
                 self._forget(name)
-                self._hold(name, _Source(key, source, table, _own_bytes(source, table)))
+                self._hold(name, _Source((how, known), source, table, _own_bytes(source, table)))
         return table
+
+    def found(self, name: str, source: Source, how: Hashable, state: Hashable) -> pa.Table | None:
+        """The rows of a source in a state, if they are kept."""
+        with self._lock:
+            kept = self._sources.get(name)
+            if kept is None or kept.source is not source or kept.key != (how, state):
+                return None
+            self._sources.move_to_end(name)
+            return kept.rows
 
     def made(
         self, what: Hashable, columns: Sequence[Values], make: Callable[[], Made], size: Callable[[Made], int]

@@ -163,10 +163,13 @@ class Store:
             stored.engine = "streamed"
             self._streamed.append(relation)
         else:
-            self._tables.load_stream(table, stored.encoded.reader, stored.encoded.count())
-            stored.engine = "table"
-            if relation in self.heavy:
-                self.heavy[relation] = replace(self.heavy[relation], streamed=False)
+            self._store_encoded(relation, stored, stored.encoded)
+
+    def _store_encoded(self, relation: str, stored: Stored, encoded: Encoded) -> None:
+        self._tables.load_stream(self._table_of(relation), encoded.reader, encoded.count())
+        stored.engine = "table"
+        if relation in self.heavy:
+            self.heavy[relation] = replace(self.heavy[relation], streamed=False)
 
     def _is_read_once(self, relation: str) -> bool:
         """True if one statement alone reads the rows, or if they are too many to be stored for it."""
@@ -175,6 +178,22 @@ class Store:
         if self._times is None:
             self._times = reads_of(self._reader)
         return self._reader.evaluation == "once" and (self._times[relation] == 1 or relation in self.heavy)
+
+    def tabulate(self, relations: Iterable[str]) -> None:
+        """Makes tables of the engine's own of rows that loops computed, and of many rows of Arrow: when statements look
+        up a few rows again and again, reading such a table takes a hundredth of the time."""
+        for relation in relations:
+            stored = self._stored.get(relation)
+            if stored is None or stored.engine == "table":
+                continue
+            if stored.encoded is not None:
+                self._store_encoded(relation, stored, stored.encoded)
+            elif stored.arrow is not None and stored.arrow.num_rows > SMALL_ROWS:
+                table = self._table_of(relation)
+                if stored.engine == "attached":
+                    self._tables.detach(table)
+                self._tables.load_stream(table, stored.arrow.to_reader, stored.arrow.num_rows)
+                stored.engine = "table"
 
     def settle(self, relations: Iterable[str], bags: Callable[[str], bool]) -> None:
         """Makes tables of the engine's own of those that were only attached: rounds read them again and again. Of
