@@ -96,8 +96,8 @@ class _Known:
             case Variable(name):
                 return name in self.names[side]
             case _:
-                name, _ = _step(term)
-                return name is not None and self.rule.types[name].is_integer and name in self.names[side]
+                begin, _ = _step(term)
+                return begin is not None and self.rule.types[begin].is_integer and begin in self.names[side]
 
     def holds_step(self, term: Term, result: str | None) -> bool:
         """True if a term makes a step whose begin or `result` is bounded on the side that it leads to."""
