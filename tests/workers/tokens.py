@@ -58,6 +58,10 @@ class TokenPart:
     def waiting(self) -> int:
         return len(self.open)
 
+    @property
+    def left(self) -> float:
+        return self.waiting
+
     def put(self, parcel: Parcel) -> None:
         self.inbox(parcel)
 

@@ -17,6 +17,7 @@ from emberlog.diagnostics import UsageError
 from emberlog.plan.partials import Decision, Split, decide
 from emberlog.plan.strata import ProgramPlan, Stratum
 from emberlog.thresholds import SMALL_ROWS
+from emberlog.workers.modes import mode_of
 
 Evaluator = Literal["sql", "columns", "interpreter", "trial", "loops", "workers"]
 Chosen = Mapping[tuple[str, ...], "Choice"]  # by the names of a stratum's relations
@@ -137,7 +138,9 @@ def _coordinated(
 ) -> dict[tuple[str, ...], Choice]:
     """The choices, each with why workers do not coordinate there. Raises UsageError if they do so nowhere."""
     noted = {
-        names: choice if choice.evaluator == "workers" else replace(choice, uncoordinated=_obstacle(lowered[names]))
+        names: choice
+        if choice.evaluator == "workers"
+        else replace(choice, uncoordinated=_obstacle(lowered[names], choice.setting.wishes))
         for names, choice in found.items()
     }
     if all(choice.uncoordinated for choice in noted.values()):
@@ -146,10 +149,19 @@ def _coordinated(
     return noted
 
 
-def _obstacle(program: KernelProgram | Ineligible) -> str:
+def _obstacle(program: KernelProgram | Ineligible, wishes: Wishes) -> str:
     """Why workers cannot share a component out; it is the evaluator that was forced if they could."""
-    planned = plan_workers(program) if isinstance(program, KernelProgram) else program
+    planned = _shared_out(program, wishes) if isinstance(program, KernelProgram) else program
     return planned.reason if isinstance(planned, Ineligible) else "the evaluator was forced"
+
+
+def _shared_out(program: KernelProgram, wishes: Wishes) -> WorkerPlan | Ineligible:
+    """How workers share a component out under the mode that is wished; a mode needs what the proofs license."""
+    assert wishes.coordination is not None
+    stepped = wishes.coordination == "auto" or mode_of(wishes.coordination).stepped
+    if program.mode == "replace" and not stepped:
+        return Ineligible("no proof allows its aggregate to hand on changes, so that only rounds (bsp) evaluate it")
+    return plan_workers(program, wishes.partition)
 
 
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
@@ -190,7 +202,7 @@ def _of_component(names: tuple[str, ...], program: KernelProgram | Ineligible, s
             raise refusal(names, program.reason)
         return Choice("sql", program.reason, setting)
     wishes = setting.wishes
-    if wishes.coordination is not None and isinstance(plan_workers(program, wishes.partition), WorkerPlan):
+    if wishes.coordination is not None and isinstance(_shared_out(program, wishes), WorkerPlan):
         return Choice("workers", wishes.coordination, setting, program)
     if interprets(program, wishes) and (setting.interprets or wishes.storage == "columns"):
         return Choice("interpreter", "small", setting, program)

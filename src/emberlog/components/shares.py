@@ -11,6 +11,9 @@ has copies by column 1 and by column 0, and a pair of facts meets at the owner o
 copies is taken up. Statics are divided by the columns in which they hold those values. A rule that also reads one that
 does not hold them is cut there (`cuts`); where it cannot be cut, and where a static is small, it is replicated.
 
+Iterations are shared out in the same way where their sums may hand on changes (`accumulate`). Others replace their
+state in every round (`replace`): contributions are made where the group lies that they read, and no copy is made.
+
 The plan is again a program of the kernels: copies are tables of their own, with a rule each that fills them.
 """
 
@@ -109,15 +112,16 @@ def plan_workers(
 ) -> WorkerPlan | Ineligible:
     """How workers share the component out, or why they do not. `partition` has homes of the caller's choice, `small`
     the statics that each worker may have whole."""
-    if program.mode != "delta":
-        proof = "" if program.mode == "accumulate" else "no proof allows changes of its aggregate to be handed on, and "
-        return Ineligible(f"{proof}an iteration is not divided into parts")
-    cut = cut_rules(cut_rules(program, closest_pair), lambda rule, program: _held_here(rule, program, small))
+    whole = program.mode == "replace"  # a state that lies at its homes, without copies
+    cut = program
+    if not whole:
+        cut = cut_rules(cut_rules(program, closest_pair), lambda rule, program: _held_here(rule, program, small))
+    most = 1 if whole else MOST_ATOMS
     for rule in cut.rules:
-        if len(rule.carriers) > MOST_ATOMS:
-            many = f"{len(rule.carriers)} recursive atoms, and at most {MOST_ATOMS} meet"
+        if len(rule.carriers) > most:
+            many = f"{len(rule.carriers)} recursive atoms, and at most {most} can meet"
             return Ineligible(f"a rule of `{rule.head}` reads {many}")
-    meetings = {rule.id: _meeting(rule, cut) for rule in cut.rules}
+    meetings = {rule.id: None if whole else _meeting(rule, cut) for rule in cut.rules}
     homes = {table.name: _home(table, cut, meetings, partition or {}) for table in cut.tables}
     return _Placement(program, cut, meetings, homes, small).plan()
 

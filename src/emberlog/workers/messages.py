@@ -27,13 +27,15 @@ class Tick:
 @dataclass(frozen=True, slots=True)
 class Report:
     """To the coordinator: this worker does nothing more by itself. Under rounds it stands at the barrier, with so many
-    facts `waiting`; else none wait and none are held. Counts are of facts, since the beginning; seconds too."""
+    facts `waiting` and so much `left` to do; else none wait and none are held. Counts are of facts, since the
+    beginning; seconds too."""
 
     sent: int
     consumed: int
     waiting: int = 0
     compute: float = 0.0
     idle: float = 0.0
+    left: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

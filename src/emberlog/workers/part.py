@@ -36,6 +36,10 @@ class Part(Protocol):
     def waiting(self) -> int:
         """How many facts were merged and not taken up yet."""
 
+    @property
+    def left(self) -> float:
+        """How far this part is from the end, as rounds report it: the facts that wait, or the size of changes."""
+
     def put(self, parcel: Parcel) -> None:
         """Merges first facts of this share; what is new waits."""
 

@@ -18,8 +18,9 @@ grew, of which there are finitely many. Idle workers send nothing but answers, s
 
 Under rounds a worker reports at the barrier. It sends nothing more before it is released, so that its first report of
 an epoch has its final count of sent facts; it reports again when it has consumed more. Equal sums then say, without a
-poll, that nothing is on its way: the epoch is *quiescent*. If no fact waits anywhere it is the end, else the next
-epoch begins, perhaps in another mode.
+poll, that nothing is on its way: the epoch is *quiescent*. If nothing is left to do it is the end, else the next epoch
+begins, perhaps in another mode. What is left is the number of facts that wait; an iteration that replaces its state
+says by how much each part moved, and `over` whether that is little enough.
 
 Sums are flushed whole before a worker is idle: a difference that is held back counts as held, however small it is
 (PowerLog 5.4 compares global values while differences are held or in flight, which can be early; "Coordination, read
@@ -28,24 +29,31 @@ closely" asks to count them in). DCDatalog 6.1 keeps one global counter; here ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from emberlog.workers.messages import Answer, Body, End, Poll, Release, Report
 
 # What to do at a quiescent epoch: the reports of all workers lead to the next mode, or None to stay.
 Choose = Callable[[int, Mapping[int, Report]], str | None]
+# True if so much is left to do, part by part, that no other round is needed.
+Over = Callable[[Collection[float]], bool]
+
+
+def nothing_left(lefts: Collection[float]) -> bool:
+    return not any(lefts)
 
 
 class Coordinator:
     """Hears reports and answers; each call returns what is to be told to all workers."""
 
-    def __init__(self, size: int, stepped: bool, choose: Choose | None = None) -> None:
+    def __init__(self, size: int, stepped: bool, choose: Choose | None = None, over: Over = nothing_left) -> None:
         self.size = size
         self.stepped = stepped
         self.epoch = 0
         self.waves = 0
         self._choose = choose
+        self._over = over
         self._reports: dict[int, Report] = {}
         self._answers: dict[int, Answer] | None = None  # of the poll that goes on
         self._consumed = 0  # by all, as reported before that poll
@@ -83,7 +91,7 @@ class Coordinator:
         return [Poll(self.waves)]
 
     def _quiescent(self) -> list[Body]:
-        if not any(one.waiting for one in self._reports.values()):
+        if self._over([one.left for one in self._reports.values()]):
             return [End()]
         self.epoch += 1
         mode = None if self._choose is None else self._choose(self.epoch, self._reports)

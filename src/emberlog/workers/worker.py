@@ -25,13 +25,16 @@ from emberlog.workers.modes.base import Go, Hold, View
 from emberlog.workers.part import Part, Work
 from emberlog.workers.peers import Pause, Peers, Spend, Wait
 from emberlog.workers.stats import Lane
-from emberlog.workers.termination import Choose, Coordinator
+from emberlog.workers.termination import Choose, Coordinator, Over, nothing_left
 
 
 class Worker:
-    """One worker. That of rank `COORDINATOR` also tells the end, and by `choose` the mode at quiescent epochs."""
+    """One worker. That of rank `COORDINATOR` also tells the end, by `over` where it goes by rounds, and by `choose` the
+    mode at quiescent epochs."""
 
-    def __init__(self, part: Part, peers: Peers, mode: str, choose: Choose | None = None) -> None:
+    def __init__(
+        self, part: Part, peers: Peers, mode: str, choose: Choose | None = None, over: Over = nothing_left
+    ) -> None:
         self.part = part
         self.peers = peers
         self.mode = mode_of(mode)
@@ -43,7 +46,9 @@ class Worker:
         self.consumed = 0
         self.ended = False
         self._others = [rank for rank in range(peers.size) if rank != peers.rank]
-        self._coordinator = Coordinator(peers.size, self.mode.stepped, choose) if peers.rank == COORDINATOR else None
+        self._coordinator: Coordinator | None = None
+        if peers.rank == COORDINATOR:
+            self._coordinator = Coordinator(peers.size, self.mode.stepped, choose, over)
         self._at_barrier = False
         self._finished = False  # the peers were told that nothing waits here
         self._told: tuple[int, int, int] | None = None  # the counts of the last report
@@ -53,7 +58,8 @@ class Worker:
         self._begin_epoch()
 
     def run(self) -> Iterator[Pause]:
-        """Works until the coordinator tells the end."""
+        """Works until the coordinator tells the end. Facts for others may be there from the start."""
+        self._flush()
         while True:
             self._collect()
             if self.ended:
@@ -94,7 +100,8 @@ class Worker:
         told = (self.sent, self.consumed, self.epoch)
         if told != self._told:
             self._told = told
-            report = Report(self.sent, self.consumed, self.part.waiting, self.lane.compute, self.lane.wait)
+            part, lane = self.part, self.lane
+            report = Report(self.sent, self.consumed, part.waiting, lane.compute, lane.wait, part.left)
             self._send(COORDINATOR, report)
         return Hold()
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from emberlog.components.program import End
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
+from emberlog.kernels.parts.iterations import AccumulatingPart, ReplacingPart
 from emberlog.kernels.parts.parcels import Rows, divided, owners
 from emberlog.kernels.parts.part import ComponentPart
 from emberlog.kernels.watch import Watch
@@ -22,19 +24,44 @@ def build_parts(
     exits: Mapping[str, pa.Table],
     size: int,
     watch: Callable[[int], Watch],
+    starts: Mapping[str, pa.Table] | None = None,
+    end: End | None = None,
 ) -> tuple[Encoder, list[ComponentPart]]:
-    """The parts of `size` workers with their first facts, and what decodes them. `watch` is asked for each rank."""
-    encoder = Encoder(plan.program, by_name([statics, exits]))
+    """The parts of `size` workers with their first facts, and what decodes them. `watch` is asked for each rank. An
+    iteration goes on from `starts` until `end`, and each of its rounds has the contributions `exits`."""
+    encoder = Encoder(plan.program, by_name([statics, exits, starts or {}]))
     arrays = {name: [_wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
     check_contributors(plan.program, arrays, statics)
     shares = _static_shares(plan, arrays, size)
-    parts = [ComponentPart(plan, encoder, shares[rank], rank, size, watch(rank)) for rank in range(size)]
-    for name, table in exits.items():
+    first = _first_rows(plan, encoder, exits, size)
+    begin = _first_rows(plan, encoder, starts or {}, size)
+    parts: list[ComponentPart] = []
+    for rank in range(size):
+        given = (plan, encoder, shares[rank], rank, size, watch(rank))
+        match plan.program.mode:
+            case "delta":
+                part = ComponentPart(*given)
+                part.put(first[rank])
+            case "accumulate":
+                part = accumulating = AccumulatingPart(*given, end)
+                accumulating.begin(begin[rank])
+                part.put(first[rank])
+            case "replace":
+                part = replacing = ReplacingPart(*given, end)
+                replacing.begin(begin[rank], first[rank])
+        parts.append(part)
+    return encoder, parts
+
+
+def _first_rows(plan: WorkerPlan, encoder: Encoder, tables: Mapping[str, pa.Table], size: int) -> list[Rows]:
+    """The rows of relations that each worker owns."""
+    found: list[dict[str, list[Column]]] = [{} for _ in range(size)]
+    for name, table in tables.items():
         columns = [_wide(column) for column in encoder.rows(name, table.columns)]
         owner = owners([columns[spot] for spot in plan.homes[name]], table.num_rows, size)
         for rank, rows in divided(columns, owner):
-            parts[rank].put(Rows({name: rows}))
-    return encoder, parts
+            found[rank][name] = rows
+    return [Rows(rows) for rows in found]
 
 
 def _static_shares(plan: WorkerPlan, arrays: Mapping[str, Columns], size: int) -> list[dict[str, Columns]]:

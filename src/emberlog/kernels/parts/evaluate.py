@@ -8,17 +8,21 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from emberlog.components.program import OVER_COLUMNS
-from emberlog.components.shares import WorkerPlan
+from emberlog.components.program import OVER_COLUMNS, End, KernelProgram, Table
+from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.parts.build import build_parts
+from emberlog.kernels.parts.iterations import AccumulatingPart, settles
+from emberlog.kernels.parts.part import ComponentPart
 from emberlog.kernels.watch import Watch
+from emberlog.stats import Event
 from emberlog.workers.alone import Alone, run_alone
 from emberlog.workers.modes import Auto
 from emberlog.workers.part import Part
 from emberlog.workers.simulated import Costs, Simulation
 from emberlog.workers.stats import Coordinated
 from emberlog.workers.straggle import Straggle, disturbances
+from emberlog.workers.termination import Over, nothing_left
 from emberlog.workers.threads import run_threads, thread_peers
 from emberlog.workers.worker import Worker
 
@@ -26,17 +30,33 @@ SEED = 0  # of stragglers: a run is disturbed in the same way each time
 
 
 def evaluate_by_workers(
-    plan: WorkerPlan, statics: Mapping[str, pa.Table], exits: Mapping[str, pa.Table], watch: Watch, choices: Choices
+    plan: WorkerPlan,
+    statics: Mapping[str, pa.Table],
+    exits: Mapping[str, pa.Table],
+    watch: Watch,
+    choices: Choices,
+    starts: Mapping[str, pa.Table] | None = None,
+    end: End | None = None,
 ) -> Evaluated:
-    """The fixpoint, under the coordination that is wished. Raises `Failed` as the interpreter does."""
+    """The fixpoint, or the end of an iteration, under the coordination that is wished. Raises `Failed` as the
+    interpreter does."""
     size, mode = choices.workers, choices.coordination
     assert mode is not None
+    events: list[Event] = []
+    if plan.program.mode == "accumulate" and not _starts_within(plan.program, starts or {}, exits):
+        events.append(Event("each round replaces the state", "nothing contributes to a group of the start"))
+        plan = _replacing(plan, choices)
     facts = [0] * size
-    encoder, parts = build_parts(plan, statics, exits, size, lambda rank: PartWatch(watch, facts, rank))
+    given = (statics, exits, size, lambda rank: PartWatch(watch, facts, rank), starts, end)
+    encoder, parts = build_parts(plan, *given)
+    over: Over = nothing_left
     auto = Auto(plan.condenses) if mode == "auto" else None
-    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)))
+    if plan.program.mode == "replace":
+        over, auto, mode = settles(end), None, "bsp"
+    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)), over)
     watch.look(sum(part.count for part in parts))
     lanes = ran.lanes
+    residual = _residual(parts, end)
     return Evaluated(
         encoder,
         {table.name: sum(part.tables[table.name].count for part in parts) for table in plan.program.tables},
@@ -44,24 +64,62 @@ def evaluate_by_workers(
         rounds=max(lane.iterations for lane in lanes),
         derivations=sum(lane.derivations for lane in lanes),
         bytes_exchanged=sum(lane.bytes for lane in lanes),
+        residual=residual,
+        converged=bool(residual),
+        events=events,
         pieces=lambda name: (part.rows(name) for part in parts),
         coordination=ran,
     )
 
 
+def _starts_within(program: KernelProgram, starts: Mapping[str, pa.Table], constants: Mapping[str, pa.Table]) -> bool:
+    """True if every group of the start has a constant contribution, so that it stays."""
+
+    def keys(table: Table, rows: pa.Table) -> pa.Table:
+        names = [str(key) for key in table.keys]
+        return pa.table([rows.column(key) for key in table.keys], names)
+
+    for table in program.tables:
+        begin, always = keys(table, starts[table.name]), keys(table, constants[table.name])
+        if begin.num_rows and begin.join(always, begin.column_names, join_type="left anti").num_rows:
+            return False
+    return True
+
+
+def _replacing(plan: WorkerPlan, choices: Choices) -> WorkerPlan:
+    """The plan for a program whose rounds replace its state."""
+    whole = [plan.sources[name] for name, columns in plan.statics.items() if columns is None]
+    found = plan_workers(replace(plan.program, mode="replace"), choices.partition, whole)
+    assert isinstance(found, WorkerPlan)
+    return found
+
+
+def _residual(parts: Sequence[ComponentPart], end: End | None) -> float | None:
+    """How far an iteration was from its fixpoint when it ended; None where nothing measures it."""
+    if end is None:
+        return None
+    changes = [part.residual if isinstance(part, AccumulatingPart) else part.left for part in parts]
+    return max(changes) if end.function == "max" else sum(changes)
+
+
 def _run(
-    parts: Sequence[Part], mode: str, auto: Auto | None, choices: Choices, look: Callable[[], None]
+    parts: Sequence[Part],
+    mode: str,
+    auto: Auto | None,
+    choices: Choices,
+    look: Callable[[], None],
+    over: Over = nothing_left,
 ) -> Coordinated:
     """Lets workers with these parts work: on threads, or one after the other under a simulated clock."""
     size, straggle = len(parts), None if choices.straggle is None else Straggle.of(choices.straggle)
     if choices.simulate is not None:
-        simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto).run()
+        simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto, over).run()
         return replace(simulated, why=_why(auto, "simulated"))
     if size == 1 and straggle is None:
-        alone = Worker(parts[0], Alone(), mode, auto)
+        alone = Worker(parts[0], Alone(), mode, auto, over)
         return Coordinated(mode, [alone.lane], run_alone(alone), _why(auto))
     peers = thread_peers(size)
-    workers = [Worker(part, own, mode, auto) for part, own in zip(parts, peers, strict=True)]
+    workers = [Worker(part, own, mode, auto, over) for part, own in zip(parts, peers, strict=True)]
     seconds = run_threads(workers, peers, disturbances(straggle, SEED, size), look)
     return Coordinated(mode, [worker.lane for worker in workers], seconds, _why(auto))
 

@@ -54,6 +54,10 @@ class ComponentPart(Interpreter):
     def waiting(self) -> int:
         return sum(table.waiting for table in self.tables.values())
 
+    @property
+    def left(self) -> float:
+        return self.waiting
+
     def put(self, parcel: Parcel) -> None:
         self.inbox(parcel)
 
@@ -101,10 +105,14 @@ class ComponentPart(Interpreter):
         owner = owners([columns[spot] for spot in self.plan.homes[table]], rows, self.size)
         for peer, share in divided(columns, owner):
             if peer == self.rank:
-                self.tables[table].put(share, len(share[0]))
+                self.keep(table, share, len(share[0]))
             else:
                 self._buffers.setdefault(peer, {}).setdefault(table, []).append(share)
                 self._held[peer] = self._held.get(peer, 0) + len(share[0])
+
+    def keep(self, table: str, columns: Sequence[Column], rows: int) -> None:
+        """Takes in facts that were derived here and lie here."""
+        self.tables[table].put(columns, rows)
 
     def held(self) -> Mapping[int, int]:
         return self._held.copy()
