@@ -103,7 +103,7 @@ def test_a_mode_without_effect_is_an_error(engine: emberlog.Engine, text: str, r
     ("options", "told"),
     [
         ({"coordination": "bps"}, "there is no coordination"),
-        ({"coordination": "bsp", "exchange": True}, "exchange and storage say nothing"),
+        ({"coordination": "bsp", "exchange": True}, "exchange and other storages say nothing"),
         ({"straggle": "1,1,0.5"}, "for workers that coordinate"),
         ({"coordination": "bsp", "straggle": "1"}, "rate,duration,share"),
         ({"coordination": "bsp", "simulate": "speed=3"}, "no cost 'speed'"),

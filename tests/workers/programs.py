@@ -75,11 +75,12 @@ class Inputs:
     statics: Mapping[str, pa.Table]
     exits: Mapping[str, pa.Table]
 
-    def parts(self, size: int, small: Collection[str] = ()) -> list[ComponentPart]:
+    def parts(self, size: int, small: Collection[str] = (), compiled: bool = False) -> list[Any]:
         """The parts, where statics are divided however small they are, but for some."""
         plan = plan_workers(self.plan.program, small=small)
         assert isinstance(plan, WorkerPlan)
-        return build_parts(plan, self.statics, self.exits, size, lambda rank: Patience())[1]
+        given = (self.statics, self.exits, size, lambda rank: Patience())
+        return list(build_parts(plan, *given, compiled=compiled)[1])
 
     def simulation(self, mode: str, size: int, costs: Costs, **more: Any) -> Simulation:
         return Simulation(self.parts(size), mode, costs, **more)

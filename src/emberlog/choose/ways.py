@@ -8,6 +8,7 @@ The first that applies:
     buckets        minima over computed values: groups wait in buckets, the smallest values first
     masks          a fixpoint for each value of the pivot, many of them at once as bits of a word
     facts          rounds over tables of facts
+    parts          the same over a worker's part of the tables, under some coordination
 
 A component with a pivot is evaluated pivot by pivot. One without, by rounds in which workers own ranges of the slots
 (`owned`) or swap what they find (`swaps`), where that can be. Small components are interpreted in place of all this.
@@ -28,9 +29,10 @@ from emberlog.components.linear import is_linear
 from emberlog.components.nests import Nest, nests, too_large
 from emberlog.components.pivots import Pivots, divided, pivots
 from emberlog.components.program import KernelProgram
+from emberlog.components.shares import WorkerPlan
 from emberlog.thresholds import FEW_ROWS, MATRIX_BYTES, SMALL_ROOM, SMALL_ROWS
 
-Kind = Literal["rows", "states", "gather", "sums", "buckets", "masks", "facts"]
+Kind = Literal["rows", "states", "gather", "sums", "buckets", "masks", "facts", "parts"]
 
 VALUE_BYTES = 8
 
@@ -106,7 +108,7 @@ class Way:
                 return "sums gather where all groups are there from the start, else they hand on changes (MRA)"
             case "buckets":
                 return "rounds over tables of groups, the smallest values first"
-            case "facts" | "masks":
+            case "facts" | "masks" | "parts":
                 groups = any(layout.table.fold in ("min", "max") for layout in self.layouts.values())
                 better = "groups, in which a better value replaces the one before"
                 return f"rounds over tables of {better if groups else 'facts'}"
@@ -143,6 +145,15 @@ def choose_way(
             return replace(way, kind="sums") if back is None else replace(way, kind="gather", back=back)
         case "delta":
             return _of_facts(program, way, wishes, inputs)
+
+
+def part_way(plan: WorkerPlan, inputs: Inputs) -> Way:
+    """How the loops of a worker evaluate its part."""
+    program, planned = plan.placed, nests(plan.placed, {})
+    assert inputs.sizes is not None
+    made = layouts(program, {}, planned, inputs.sizes, inputs.total)
+    at_home = {name: replace(layout, home=plan.homes[name]) for name, layout in made.items()}
+    return Way("parts", {}, planned, at_home, unfit=too_large(planned) or "")
 
 
 def interprets(program: KernelProgram, wishes: Wishes, inputs: Inputs | None = None) -> bool:

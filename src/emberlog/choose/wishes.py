@@ -65,7 +65,8 @@ class Wishes:
                 raise UsageError(f"{name} is one of {', '.join(map(str, allowed))}, not {value!r}")
         made = Wishes(**options)
         made._check_coordination()
-        if made.storage == "columns" and (made.swaps or not made.decompose):
+        alone = made.coordination is None
+        if alone and made.storage == "columns" and (made.swaps or not made.decompose):
             raise UsageError(
                 'storage="columns" is one worker that interprets: exchange, partition and decompose say nothing to it',
                 fix='leave them out, or use storage="loops"',
@@ -76,9 +77,10 @@ class Wishes:
         """Raises where the mode is none, or goes with something that asks for another way."""
         if self.coordination is not None:
             mode_of(self.coordination)
-            if self.exchange or self.storage != "auto":
+            if self.exchange or self.storage in ("hash", "rows"):
                 raise UsageError(
-                    "coordination is workers that own parts over columns: exchange and storage say nothing to it",
+                    "coordination is workers that own parts, as columns or loops: exchange and other storages say "
+                    "nothing to it",
                     fix="leave them out, or leave out coordination",
                 )
         if self.straggle is not None:

@@ -34,6 +34,7 @@ class TableLayout:
     small: bool = False  # a byte for each slot fits in the nearest cache
     divided_by: int | None = None  # of `keys`, the one by which workers own facts, where the user chose it
     narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
+    home: tuple[int, ...] = ()  # of a worker's part: the key positions that say who owns a fact
 
     @property
     def resumable(self) -> bool:

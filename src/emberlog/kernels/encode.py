@@ -259,6 +259,43 @@ class Lazy(Sequence["np.ndarray[Any, Any]"]):
         return [self[spot]]
 
 
+class Numbers(Lazy):
+    """Columns that are numbers already: a worker's share of a relation, which nobody keeps for a later run."""
+
+    def __init__(self, kinds: Sequence[Kind], columns: Sequence[np.ndarray[Any, Any]]) -> None:
+        self._kinds = kinds
+        self._numbers = [_narrowed(kind, column) for kind, column in zip(kinds, columns, strict=True)]
+
+    def __getitem__(self, spot: Any) -> Any:
+        return self._numbers[spot]
+
+    def made(self, what: Hashable, make: Callable[[], Made], size: Callable[[Made], int]) -> Made:
+        return make()
+
+    @property
+    def rows(self) -> int:
+        return max(map(len, self._numbers), default=0)  # a column that no rule reads has no values
+
+    def dtype(self, spot: int) -> np.dtype[Any]:
+        found: np.dtype[Any] = self._numbers[spot].dtype
+        return found
+
+    def pieces(self, spot: int) -> Sequence[np.ndarray[Any, Any]]:
+        return [self._numbers[spot]]
+
+
+def _narrowed(kind: Kind, column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Ids in 32 bits, and integers where they fit."""
+    match kind:
+        case "float":
+            return column
+        case "int":
+            low, high = (column.min(), column.max()) if len(column) else (0, 0)
+            return column.astype(np.int32) if low >= -(2**31) and high < 2**31 else column
+        case _:
+            return column.astype(np.uint32)
+
+
 def _mark(slots: np.ndarray[Any, Any], there: np.ndarray[Any, Any]) -> None:
     """Sets the flag of each slot; of many by a loop, which is compiled once for all programs."""
     if len(slots) < ROWS_A_THREAD:

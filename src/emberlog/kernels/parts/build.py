@@ -14,7 +14,7 @@ from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
 from emberlog.kernels.parts.iterations import AccumulatingPart, ReplacingPart
 from emberlog.kernels.parts.parcels import Rows, divided, owners
-from emberlog.kernels.parts.part import ComponentPart
+from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
 from emberlog.kernels.watch import Watch
 
 
@@ -26,31 +26,36 @@ def build_parts(
     watch: Callable[[int], Watch],
     starts: Mapping[str, pa.Table] | None = None,
     end: End | None = None,
-) -> tuple[Encoder, list[ComponentPart]]:
+    compiled: bool = False,
+) -> tuple[Encoder, list[EvaluatedPart]]:
     """The parts of `size` workers with their first facts, and what decodes them. `watch` is asked for each rank. An
-    iteration goes on from `starts` until `end`, and each of its rounds has the contributions `exits`."""
+    iteration goes on from `starts` until `end`, and each of its rounds has the contributions `exits`. Parts are
+    evaluated over columns, or by loops that are `compiled`."""
     encoder = Encoder(plan.program, by_name([statics, exits, starts or {}]))
     arrays = {name: [_wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
     check_contributors(plan.program, arrays, statics)
     shares = _static_shares(plan, arrays, size)
     first = _first_rows(plan, encoder, exits, size)
     begin = _first_rows(plan, encoder, starts or {}, size)
-    parts: list[ComponentPart] = []
-    for rank in range(size):
-        given = (plan, encoder, shares[rank], rank, size, watch(rank))
-        match plan.program.mode:
-            case "delta":
-                part = ComponentPart(*given)
-                part.put(first[rank])
-            case "accumulate":
-                part = accumulating = AccumulatingPart(*given, end)
-                accumulating.begin(begin[rank])
-                part.put(first[rank])
-            case "replace":
-                part = replacing = ReplacingPart(*given, end)
-                replacing.begin(begin[rank], first[rank])
-        parts.append(part)
+    make = _kind_of_part(plan, compiled)
+    parts = [make(plan, encoder, shares[rank], rank, size, watch(rank), end) for rank in range(size)]
+    for part, start, more in zip(parts, begin, first, strict=True):
+        part.begin(start, more)
     return encoder, parts
+
+
+def _kind_of_part(plan: WorkerPlan, compiled: bool) -> Callable[..., EvaluatedPart]:
+    match plan.program.mode:
+        case "replace":
+            return ReplacingPart
+        case _ if compiled:
+            from emberlog.kernels.parts.compiled import CompiledPart  # loads the compiler
+
+            return CompiledPart
+        case "accumulate":
+            return AccumulatingPart
+        case "delta":
+            return ComponentPart
 
 
 def _first_rows(plan: WorkerPlan, encoder: Encoder, tables: Mapping[str, pa.Table], size: int) -> list[Rows]:

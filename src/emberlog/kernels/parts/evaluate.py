@@ -12,10 +12,11 @@ from emberlog.components.program import OVER_COLUMNS, End, KernelProgram, Table
 from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.parts.build import build_parts
-from emberlog.kernels.parts.iterations import AccumulatingPart, settles
-from emberlog.kernels.parts.part import ComponentPart
+from emberlog.kernels.parts.iterations import settles
+from emberlog.kernels.parts.part import EvaluatedPart
 from emberlog.kernels.watch import Watch
 from emberlog.stats import Event
+from emberlog.thresholds import SMALL_ROWS
 from emberlog.workers.alone import Alone, run_alone
 from emberlog.workers.modes import Auto
 from emberlog.workers.part import Part
@@ -48,19 +49,21 @@ def evaluate_by_workers(
         plan = _replacing(plan, choices)
     facts = [0] * size
     given = (statics, exits, size, lambda rank: PartWatch(watch, facts, rank), starts, end)
-    encoder, parts = build_parts(plan, *given)
+    compiled = plan.program.mode != "replace" and _compiles(choices, statics, exits)
+    encoder, parts = build_parts(plan, *given, compiled=compiled)
     over: Over = nothing_left
     auto = Auto(plan.condenses) if mode == "auto" else None
     if plan.program.mode == "replace":
         over, auto, mode = settles(end), None, "bsp"
     ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)), over)
-    watch.look(sum(part.count for part in parts))
+    counts = {table.name: sum(part.size_of(table.name) for part in parts) for table in plan.program.tables}
+    watch.look(sum(counts.values()))
     lanes = ran.lanes
     residual = _residual(parts, end)
     return Evaluated(
         encoder,
-        {table.name: sum(part.tables[table.name].count for part in parts) for table in plan.program.tables},
-        f"{size} workers {OVER_COLUMNS}, {mode}",
+        counts,
+        f"{size} workers {'by compiled loops' if compiled else OVER_COLUMNS}, {mode}",
         rounds=max(lane.iterations for lane in lanes),
         derivations=sum(lane.derivations for lane in lanes),
         bytes_exchanged=sum(lane.bytes for lane in lanes),
@@ -94,11 +97,17 @@ def _replacing(plan: WorkerPlan, choices: Choices) -> WorkerPlan:
     return found
 
 
-def _residual(parts: Sequence[ComponentPart], end: End | None) -> float | None:
+def _compiles(choices: Choices, statics: Mapping[str, pa.Table], exits: Mapping[str, pa.Table]) -> bool:
+    """True if parts are evaluated by compiled loops: as it is wished, else where there are many rows."""
+    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
+    return choices.storage == "loops" or (choices.storage == "auto" and rows > SMALL_ROWS)
+
+
+def _residual(parts: Sequence[EvaluatedPart], end: End | None) -> float | None:
     """How far an iteration was from its fixpoint when it ended; None where nothing measures it."""
     if end is None:
         return None
-    changes = [part.residual if isinstance(part, AccumulatingPart) else part.left for part in parts]
+    changes = [part.residual for part in parts]
     return max(changes) if end.function == "max" else sum(changes)
 
 

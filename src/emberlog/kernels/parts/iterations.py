@@ -17,50 +17,39 @@ from typing import Any
 
 import numpy as np
 
-from emberlog.components.program import TOLERANCE, End
+from emberlog.components.program import TOLERANCE, End, KernelProgram
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.facts import Facts, Groups, SumFacts, facts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.parts.parcels import Rows
-from emberlog.kernels.parts.part import ComponentPart
+from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Work
 from emberlog.workers.termination import Over
 
 
+def begin_sums(part: EvaluatedPart, program: KernelProgram, start: Rows, first: Rows) -> None:
+    """Takes in the first state of sums that hand on changes, and what every round has. The first change is what the
+    first round makes of that state, less the state."""
+    values = {table.name: table.value or 0 for table in program.tables}
+    if any(columns[values[name]].any() for name, columns in start.tables.items()):
+        part.put(start)
+        part.take()
+        part.put(Rows({name: _negated(columns, values[name]) for name, columns in start.tables.items()}))
+    part.put(first)
+
+
+def _negated(columns: Sequence[Column], value: int) -> list[Column]:
+    return [-column if spot == value else column for spot, column in enumerate(columns)]
+
+
 class AccumulatingPart(ComponentPart):
     """Sums that hand on their changes."""
 
-    def __init__(
-        self,
-        plan: WorkerPlan,
-        encoder: Encoder,
-        statics: Mapping[str, Columns],
-        rank: int,
-        size: int,
-        watch: Watch,
-        end: End | None,
-    ) -> None:
-        super().__init__(plan, encoder, statics, rank, size, watch)
-        self.end = end
-
-    def begin(self, start: Rows) -> None:
-        """Takes the first state in. The first change is what the first round makes of that state, less the state."""
-        if not any(columns[self._value(name)].any() for name, columns in start.tables.items()):
-            return
-        self.put(start)
-        self.take_up()
-        self.put(Rows({name: self._negated(name, columns) for name, columns in start.tables.items()}))
-
-    def _negated(self, name: str, columns: Sequence[Column]) -> list[Column]:
-        return [-column if spot == self._value(name) else column for spot, column in enumerate(columns)]
-
-    def _value(self, name: str) -> int:
-        table = self.plan.program.table(name)
-        assert table is not None and table.value is not None
-        return table.value
+    def begin(self, start: Rows, first: Rows) -> None:
+        begin_sums(self, self.plan.program, start, first)
 
     @property
     def waiting(self) -> int:
@@ -76,8 +65,7 @@ class AccumulatingPart(ComponentPart):
         return any(not table.seen[: table.count].all() for table in self._sums())
 
     @property
-    def residual(self) -> float:
-        """The changes that were not handed on: their sum, or the largest of them."""
+    def residual(self) -> float:  # type: ignore[override]
         pending = [np.abs(table.pending[: table.count]) for table in self._sums()]
         if self.end is not None and self.end.function == "max":
             return max((float(changes.max(initial=0.0)) for changes in pending), default=0.0)
@@ -101,14 +89,12 @@ class ReplacingPart(ComponentPart):
         watch: Watch,
         end: End | None,
     ) -> None:
-        super().__init__(plan, encoder, statics, rank, size, watch)
-        self.end = end
+        super().__init__(plan, encoder, statics, rank, size, watch, end)
         self._constants: Rows = Rows({})
         self._next = self._empty()
 
-    def begin(self, start: Rows, constants: Rows) -> None:
-        """Takes in the first state, and what every round has."""
-        self._constants = constants
+    def begin(self, start: Rows, first: Rows) -> None:
+        self._constants = first
         self._merge(start)
         self._turn()
 
@@ -132,9 +118,8 @@ class ReplacingPart(ComponentPart):
 
     # --- as workers see it -----------------------------------------------------------------------------------------
 
-    @property
-    def count(self) -> int:
-        return sum(table.count for table in self._next.values())
+    def size_of(self, table: str) -> int:
+        return self._next[table].count
 
     @property
     def waiting(self) -> int:
@@ -148,6 +133,10 @@ class ReplacingPart(ComponentPart):
         if self.end is None:
             return changed
         return largest if self.end.function == "max" else total
+
+    @property
+    def residual(self) -> float:  # type: ignore[override]
+        return self.left
 
     def _moved(self) -> tuple[int, float, float]:
         moved = [_distance(self.tables[name], after) for name, after in self._next.items()]

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from emberlog.components.program import End
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.facts import MOST_PLACES, Places, SumFacts
@@ -22,19 +23,46 @@ from emberlog.kernels.columns.rounds import Budget, Interpreter
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.parts.parcels import Rows, condensed, divided, owners
 from emberlog.kernels.watch import Watch
-from emberlog.workers.part import Parcel, Work
+from emberlog.workers.part import Parcel, Part, Work
 
 FILLED = 16  # codes for each fact: an array of them takes 128 bytes a fact
 
 
+class EvaluatedPart(Part, Protocol):
+    """A part of a component, and what is asked of it before workers take it and after they are done."""
+
+    def begin(self, start: Rows, first: Rows) -> None:
+        """Takes in the facts of the exit rules; of an iteration its first state, and what every round has."""
+
+    def size_of(self, table: str) -> int:
+        """How many facts of a table this part owns."""
+
+    @property
+    def residual(self) -> float:
+        """How far an iteration is from its fixpoint: the sum of the changes that are left, or the largest of them."""
+
+    def rows(self, table: str) -> list[Column]:
+        """The facts of a table that this part owns."""
+
+
 class ComponentPart(Interpreter):
-    """The part of the worker `rank` of `size`."""
+    """The part of the worker `rank` of `size`. The `end` is that of an iteration."""
+
+    residual = 0.0
 
     def __init__(
-        self, plan: WorkerPlan, encoder: Encoder, statics: Mapping[str, Columns], rank: int, size: int, watch: Watch
+        self,
+        plan: WorkerPlan,
+        encoder: Encoder,
+        statics: Mapping[str, Columns],
+        rank: int,
+        size: int,
+        watch: Watch,
+        end: End | None = None,
     ) -> None:
         super().__init__(plan.placed, encoder, statics, Budget(), watch)
         self.plan = plan
+        self.end = end
         self.rank = rank
         self.size = size
         self.iterations = 0
@@ -45,10 +73,16 @@ class ComponentPart(Interpreter):
             for table in self.tables.values():
                 table.places = Places(None)
 
+    def begin(self, start: Rows, first: Rows) -> None:
+        self.put(first)
+
     @property
     def count(self) -> int:
         """The facts of the component that this part owns."""
-        return sum(self.tables[table.name].count for table in self.plan.program.tables)
+        return sum(self.size_of(table.name) for table in self.plan.program.tables)
+
+    def size_of(self, table: str) -> int:
+        return self.tables[table].count
 
     @property
     def waiting(self) -> int:
@@ -133,7 +167,6 @@ class ComponentPart(Interpreter):
         (self.tables, self._buffers, self._held, self.iterations, self.copied, self.derivations) = deepcopy(state)
 
     def rows(self, table: str) -> list[Column]:
-        """The facts of a table that this part owns."""
         return self.tables[table].columns()
 
     @property

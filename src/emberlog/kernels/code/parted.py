@@ -1,0 +1,62 @@
+"""Loops of a worker that owns a part of every table: what it derives for others goes to outboxes.
+
+A fact is owned by a hash of its home columns (`parts.parcels.owners` computes the same). Own facts go into the tables,
+so that these hold nothing else; of others the keys and the value are appended to lists, one for each table, which
+whoever called the loops empties.
+"""
+
+from __future__ import annotations
+
+from emberlog.components.layout import TableLayout
+from emberlog.kernels.code.loops import Loops
+
+MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+class Parted(Loops):
+    """Writes rounds over a part."""
+
+    def load(self) -> None:
+        super().load()
+        posted = self.use("posted", "int64")
+        for i, t in enumerate(self.tables.values()):
+            self.out.line(f"{t}_on = {posted}[{i}]")
+
+    def save(self) -> None:
+        for i, t in enumerate(self.tables.values()):
+            self.out.line(f"posted[{i}] = {t}_on")
+        super().save()
+
+    def put(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
+        owner = self.owner_of(layout, keys)
+        own = self.use("own", "uint64", 0)
+        with self.out.block(f"if {owner} == {own}:"):
+            super().put(layout, keys, value)
+        with self.out.block("else:"):
+            self.post(layout, keys, value)
+
+    def owner_of(self, layout: TableLayout, keys: list[str]) -> str:
+        """The worker that owns a fact; the first one where it has no home columns."""
+        out, parts = self.out, self.use("parts", "uint64", 0)
+        owner, hashed = out.fresh("o"), "np.uint64(0)"
+        for column in layout.home:
+            mixed = out.fresh("o")
+            key = f"np.uint64({keys[layout.keys.index(column)]})"
+            out.line(f"{mixed} = (({hashed} >> np.uint64(32)) ^ {key}) * np.uint64({MULTIPLIER:#x})")
+            hashed = mixed
+        out.line(f"{owner} = (({hashed} >> np.uint64(32)) * {parts}) >> np.uint64(32)")
+        return owner
+
+    def post(self, layout: TableLayout, keys: list[str], value: str | None) -> None:
+        """Appends a fact to the list of those that others own."""
+        t, out = self.tables[layout.table.name], self.out
+        posted = self.use(f"{t}_ok", "int64", 2)
+        for i, key in enumerate(keys):
+            out.line(f"{posted}[{t}_on, {i}] = {key}")
+        if value is not None:
+            out.line(f"{self.use(f'{t}_ov', layout.dtype)}[{t}_on] = {value}")
+        out.line(f"{t}_on += 1")
+        with out.block(f"if {t}_on == {posted}.shape[0]:"):
+            out.line(f"{posted} = grown_rows({posted})")
+            if value is not None:
+                out.line(f"{t}_ov = grown({t}_ov, 0)")

@@ -1,0 +1,204 @@
+"""A worker's part of a component evaluated by compiled loops: its tables hold its facts, its lists those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from emberlog.choose.ways import Inputs, part_way
+from emberlog.components.program import End
+from emberlog.components.shares import WorkerPlan
+from emberlog.kernels.choices import Columns
+from emberlog.kernels.code.source import KNOWN, QUEUED, TAKEN
+from emberlog.kernels.columns.joins import Column
+from emberlog.kernels.encode import Encoder, Numbers
+from emberlog.kernels.halting import Halt
+from emberlog.kernels.parts.iterations import begin_sums
+from emberlog.kernels.parts.outboxes import Outboxes
+from emberlog.kernels.parts.parcels import Rows
+from emberlog.kernels.prepare import Prepared, prepare
+from emberlog.kernels.rounds import EVER, waiting
+from emberlog.kernels.state import State
+from emberlog.kernels.watch import Unsuited, Watch
+from emberlog.workers.part import Parcel, Work
+
+FIRST_ROOM = 1 << 10  # facts for others before their list grows
+
+
+class CompiledPart:
+    """The part of the worker `rank` of `size`; an iteration goes on until its share of the `end` is reached."""
+
+    def __init__(
+        self,
+        plan: WorkerPlan,
+        encoder: Encoder,
+        statics: Mapping[str, Columns],
+        rank: int,
+        size: int,
+        watch: Watch,
+        end: End | None = None,
+        halt: Halt | None = None,
+    ) -> None:
+        self.plan = plan
+        self.rank = rank
+        self.size = size
+        self.watch = watch
+        self.end = end
+        self.iterations = 0
+        self.outboxes = Outboxes(plan.placed, plan.homes, rank, size)
+        self._state = State(_prepared(plan, encoder, statics, halt or Halt(watch.halted)))
+        arrays = self._state.arrays
+        arrays["posted"] = np.zeros(len(self._tables), np.int64)
+        arrays |= {"own": np.uint64(rank), "parts": np.uint64(size), "rank": np.uint64(0), "size": np.uint64(1)}
+        for name, t in self._tables.items():
+            layout = self._state.prepared.layouts[name]
+            arrays[f"{t}_ok"] = np.empty((FIRST_ROOM, max(len(layout.keys), 1)), np.int64)
+            if layout.table.value is not None:
+                arrays[f"{t}_ov"] = np.empty(FIRST_ROOM, layout.dtype)
+
+    @property
+    def _tables(self) -> dict[str, str]:
+        return self._state.prepared.tables
+
+    # --- as workers see it -----------------------------------------------------------------------------------------
+
+    def size_of(self, table: str) -> int:
+        return self._state.count(table)
+
+    @property
+    def waiting(self) -> int:
+        found = waiting(self._state)
+        if not found or self.end is None or self._has_new_groups():
+            return found
+        parts = 1 if self.end.function == "max" else self.size
+        return 0 if self.end.reached(self.residual * parts) else found
+
+    @property
+    def left(self) -> float:
+        return self.waiting
+
+    def begin(self, start: Rows, first: Rows) -> None:
+        begin_sums(self, self.plan.program, start, first)
+
+    def put(self, parcel: Parcel) -> None:
+        self.inbox(parcel)
+
+    def inbox(self, parcel: Parcel) -> None:
+        assert isinstance(parcel, Rows)
+        for name, columns in parcel.tables.items():
+            layout = self._state.prepared.layouts[name]
+            narrow = dict(zip(layout.keys, layout.domains, strict=True))
+            given = [c.astype(np.uint32) if narrow.get(spot) is not None else c for spot, c in enumerate(columns)]
+            self._state.put(name, given)
+
+    def take(self, least: float = 0.0) -> Work:
+        self.iterations += 1
+        if self.iterations > self.watch.most_rounds * self.size:
+            self.watch.failed(2)
+        aside = self._set_aside(least) if least else {}
+        deltas = np.zeros(2, np.int64)
+        self._state.call(most=1, budget=EVER, deltas=deltas)
+        for t, slots in aside.items():
+            self._wait_again(t, slots)
+        if self._state.figure("fail"):
+            self.watch.failed(self._state.figure("fail"))
+        self._post()
+        self.watch.look(sum(self.size_of(table.name) for table in self.plan.program.tables))
+        return Work(int(deltas[0]), self._state.figure("work"))
+
+    def _post(self) -> None:
+        """Sorts what the loops found for others by whom it is for."""
+        arrays, posted = self._state.arrays, self._state.arrays["posted"]
+        for number, (name, t) in enumerate(self._tables.items()):
+            rows = int(posted[number])
+            if not rows:
+                continue
+            layout = self._state.prepared.layouts[name]
+            columns: dict[int, Column] = {key: arrays[f"{t}_ok"][:rows, i].copy() for i, key in enumerate(layout.keys)}
+            if layout.table.value is not None:
+                values = arrays[f"{t}_ov"][:rows]
+                columns[layout.table.value] = values.astype(values.dtype if values.dtype.kind == "f" else np.int64)
+            self.outboxes.add(name, [columns[spot] for spot in range(len(columns))], rows)
+        posted[:] = 0
+
+    def held(self) -> Mapping[int, int]:
+        return self.outboxes.held()
+
+    def outbox(self, peer: int) -> Rows:
+        return self.outboxes.empty(peer)
+
+    def snapshot(self) -> object:
+        own = {name: array for name, array in self._state.arrays.items() if name not in self._state.prepared.shared}
+        return deepcopy((own, self._state.counts, self.outboxes, self.iterations))
+
+    def restore(self, state: Any) -> None:
+        own, self._state.counts, self.outboxes, self.iterations = deepcopy(state)
+        self._state.arrays.update(own)
+
+    def rows(self, table: str) -> list[Column]:
+        return self._state.columns(table)
+
+    @property
+    def bytes(self) -> int:
+        """What tables and indexes of this part take."""
+        return self._state.bytes + self._state.prepared.bytes
+
+    # --- sums ------------------------------------------------------------------------------------------------------
+
+    @property
+    def residual(self) -> float:
+        pending = [np.abs(self._state.arrays[f"{t}_del"]) for t in self._sums()]
+        if self.end is not None and self.end.function == "max":
+            return max((float(changes.max(initial=0.0)) for changes in pending), default=0.0)
+        return sum(float(changes.sum()) for changes in pending)
+
+    def _sums(self) -> list[str]:
+        layouts = self._state.prepared.layouts
+        return [t for name, t in self._tables.items() if layouts[name].table.fold == "sum"]
+
+    def _has_new_groups(self) -> bool:
+        """True if a group was never taken up: however small its value, it makes other groups come to be."""
+        seen = (self._state.arrays[f"{t}_seen"] for t in self._sums())
+        return any(bool(np.any((flags & KNOWN != 0) & (flags & TAKEN == 0))) for flags in seen)
+
+    def _set_aside(self, least: float) -> dict[str, Column]:
+        """The slots of sums that change by less than this, which do not wait for now; none if all are such."""
+        arrays = self._state.arrays
+        waits = {t: np.unique(arrays[f"{t}_r"][: self._listed(t)]) for t in self._sums()}
+        small = {t: slots[np.abs(arrays[f"{t}_del"][slots]) < least] for t, slots in waits.items()}
+        if sum(map(len, small.values())) == sum(map(len, waits.values())) == waiting(self._state):
+            return {}
+        for t, slots in small.items():
+            arrays[f"{t}_seen"][slots] &= np.uint8(KNOWN | TAKEN)
+            self._list(t, np.setdiff1d(waits[t], slots), 0)
+        return small
+
+    def _wait_again(self, t: str, slots: Column) -> None:
+        """Lets slots that were set aside wait again, unless they do, or had their turn since."""
+        seen = self._state.arrays[f"{t}_seen"]
+        flags = seen[slots]
+        left = (self._state.arrays[f"{t}_del"][slots] != 0) | (flags & TAKEN == 0)
+        again = slots[left & (flags & QUEUED == 0)]
+        seen[again] |= np.uint8(QUEUED)
+        self._list(t, again, self._listed(t))
+
+    def _listed(self, t: str) -> int:
+        """The length of the list of slots that wait."""
+        return int(self._state.counts[3 * int(t[1:]) + 2])
+
+    def _list(self, t: str, slots: Column, first: int) -> None:
+        """Writes slots into the list of those that wait, which ends there."""
+        self._state.arrays[f"{t}_r"][first : first + len(slots)] = slots
+        self._state.counts[3 * int(t[1:]) + 2] = first + len(slots)
+
+
+def _prepared(plan: WorkerPlan, encoder: Encoder, statics: Mapping[str, Columns], halt: Halt) -> Prepared:
+    program = plan.placed
+    numbers = {name: Numbers(program.static(name).kinds, columns) for name, columns in statics.items()}
+    way = part_way(plan, Inputs({name: columns.rows for name, columns in numbers.items()}, encoder.sizes))
+    if way.unfit:
+        raise Unsuited(way.unfit)
+    return prepare(program, way, encoder, numbers, halt=halt)
