@@ -178,7 +178,7 @@ def test_command(folder: Path, tmp_path: Path) -> None:
 def test_the_command_says_where_benchmarks_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "__file__", "/nowhere/lib/python/emberlog/cli/bench.py")
     with pytest.raises(UsageError, match="not of the installed package"):
-        command._benchmark("kernels")
+        command.from_checkout("kernels")
     with pytest.raises(UsageError, match="one run each"):
         command.kernels(slope=True, cold=True)
 

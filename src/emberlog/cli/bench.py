@@ -45,17 +45,17 @@ def kernels(
     """The kernel evaluator against loops written by hand and against other engines."""
     if slope + cold + variants + spark > 1:
         raise UsageError("--slope, --cold, --variants and --spark are one run each")
-    code = _benchmark("kernels")
+    code = from_checkout("kernels")
     target = _target(out)
     _check_folder(folder, "--data-dir")
     if slope:
         written = code.slope(target, runs, folder, evaluator, quick, _say)
     elif cold:
-        written = _benchmark("cold").run(target, evaluator, _say)
+        written = from_checkout("cold").run(target, evaluator, _say)
     elif variants:
-        written = _benchmark("variants").run(target, runs, folder, quick, 2, _say)
+        written = from_checkout("variants").run(target, runs, folder, quick, 2, _say)
     elif spark:
-        written = _benchmark("on_spark").run(target, folder, evaluator, quick, runs, _say)
+        written = from_checkout("on_spark").run(target, folder, evaluator, quick, runs, _say)
     else:
         chosen = code.cases(program, data, quick)
         written = code.table(chosen, target, runs, folder, evaluator, rivals, graphx, _say)
@@ -74,7 +74,7 @@ def mra(
     ] = None,
 ) -> None:
     """What proofs save: changes of aggregates against naive rounds, by the same kernels."""
-    code = _benchmark("mra")
+    code = from_checkout("mra")
     target = _target(out)
     _check_folder(folder, "--data-dir")
     chosen = data or (code.QUICK if quick else code.DATA)
@@ -91,7 +91,7 @@ def memory(
     """Results of three to ten times the memory of a run, and what it takes of it."""
     target = _target(out)
     _check_folder(scratch, "--scratch")
-    _tell(_benchmark("memory").run(target, executor or ["local", "spark"], quick, scratch, _say))
+    _tell(from_checkout("memory").run(target, executor or ["local", "spark"], quick, scratch, _say))
 
 
 @commands.command()
@@ -103,7 +103,7 @@ def placement(
     out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
 ) -> None:
     """Recursion over Spark tables: in the driver, in Spark's tasks, and where a run puts it by itself."""
-    code, target = _benchmark("placement"), _target(out)
+    code, target = from_checkout("placement"), _target(out)
     for name in program or ():
         if name not in code.PROGRAMS:
             raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(code.PROGRAMS)}")
@@ -123,7 +123,7 @@ def goals(
 ) -> None:
     """Questions about one node of a large graph: goals against programs that were written for them by hand."""
     target = _target(out)
-    _tell(_benchmark("goals").run(target, executor or ["local", "spark"], quick, runs, _say))
+    _tell(from_checkout("goals").run(target, executor or ["local", "spark"], quick, runs, _say))
 
 
 @commands.command()
@@ -140,7 +140,7 @@ def coordination(
     out: Annotated[Path | None, typer.Option(help="Folder for tables and pictures (else out/bench).")] = None,
 ) -> None:
     """The modes in which workers keep in step, with and without stragglers."""
-    code, target = _benchmark("coordination"), _target(out)
+    code, target = from_checkout("coordination"), _target(out)
     names = [task.name for task in code.TASKS]
     for name in program or ():
         if name not in names:
@@ -154,7 +154,7 @@ def coordination(
 
 def _target(out: Path | None) -> Path:
     """The folder for the tables."""
-    target: Path = out or _benchmark("kernels").default_out()
+    target: Path = out or from_checkout("kernels").default_out()
     _check_folder(target, "--out")
     return target
 
@@ -186,7 +186,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _benchmark(name: str) -> Any:
+def from_checkout(name: str) -> Any:
     """A module of the folder `benchmarks` of the checkout that this package is run from."""
     checkout = Path(__file__).parents[3]
     if not (checkout / "benchmarks" / "harness.py").is_file():
