@@ -77,6 +77,8 @@ class Choice:
     @property
     def is_shared(self) -> bool:
         """True if several processes may share the component out: they need not talk, or are to and can."""
+        if self.evaluator == "workers":
+            return True
         if self.program is None or self.way is None or self.program.mode != "delta":
             return False
         return self.way.pivoted or (self.setting.wishes.swaps and is_linear(self.program))
@@ -91,6 +93,8 @@ class Choice:
         alone = self.setting.executor == "local" or self.setting.workers == 1 or not self.is_shared
         if alone or self.way is None:
             return dict.fromkeys(stratum.names, ())
+        if self.evaluator == "workers":
+            return dict.fromkeys(stratum.names, None)
         return {name: self.way.pivots.get(name) or None for name in stratum.names}
 
     def __str__(self) -> str:

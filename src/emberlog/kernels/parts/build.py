@@ -11,7 +11,8 @@ from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
-from emberlog.kernels.parts.parcels import Rows, divided, owners
+from emberlog.kernels.owners import owners
+from emberlog.kernels.parts.parcels import Rows, divided
 from emberlog.kernels.parts.part import ComponentPart
 from emberlog.kernels.watch import Watch
 
@@ -25,12 +26,12 @@ def build_parts(
 ) -> tuple[Encoder, list[ComponentPart]]:
     """The parts of `size` workers with their first facts, and what decodes them. `watch` is asked for each rank."""
     encoder = Encoder(plan.program, by_name([statics, exits]))
-    arrays = {name: [_wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
+    arrays = {name: [wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
     check_contributors(plan.program, arrays, statics)
     shares = _static_shares(plan, arrays, size)
     parts = [ComponentPart(plan, encoder, shares[rank], rank, size, watch(rank)) for rank in range(size)]
     for name, table in exits.items():
-        columns = [_wide(column) for column in encoder.rows(name, table.columns)]
+        columns = [wide(column) for column in encoder.rows(name, table.columns)]
         owner = owners([columns[spot] for spot in plan.homes[name]], table.num_rows, size)
         for rank, rows in divided(columns, owner):
             parts[rank].put(Rows({name: rows}))
@@ -58,6 +59,6 @@ def _static_shares(plan: WorkerPlan, arrays: Mapping[str, Columns], size: int) -
     return shares
 
 
-def _wide(column: Column) -> Column:
+def wide(column: Column) -> Column:
     """Ids and numbers in 64 bits."""
     return column if column.dtype.kind == "f" else column.astype(np.int64)
