@@ -488,8 +488,8 @@ class Engine:
         if self.executor == "local" and placement == "spark":
             raise UsageError("the local executor places nothing on Spark", fix='use executor="spark"')
         wishes = {"coordination": self._coordination, **wishes}
-        if self.executor == "spark" and wishes["coordination"] is not None:
-            raise UsageError("the spark executor takes no coordination yet", fix='use executor="local"')
+        if self.executor == "spark" and wishes.get("simulate") is not None and placement != "local":
+            raise UsageError("a simulated clock is of one process, not of Spark's tasks", fix='use executor="local"')
         return Options(
             limits=self._limits if limits is None else Limits.of(limits),
             progress=progress_of(self._progress if progress is None else progress),

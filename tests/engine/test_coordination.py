@@ -116,11 +116,6 @@ def test_wrong_options(engine: emberlog.Engine, options: dict[str, object], told
     assert told in str(error.value)
 
 
-def test_spark_does_not_take_it_yet() -> None:
-    with emberlog.Engine(coordination="bsp") as engine, pytest.raises(emberlog.UsageError, match="spark executor"):
-        engine.run(TC)
-
-
 @pytest.mark.parametrize("limits", [{"rows": 100}, {"seconds": 0.5}, {"rounds": 20}])
 def test_limits_hold_for_all_workers(engine: emberlog.Engine, limits: dict[str, float]) -> None:
     endless = "n(X) <- arc(X, _). n(Y) <- n(X), Y = X + 1."

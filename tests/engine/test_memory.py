@@ -20,7 +20,6 @@ from emberlog.components.lower import lower
 from emberlog.components.program import KernelProgram
 from emberlog.diagnostics import sized
 from emberlog.kernels.choices import Choices
-from emberlog.kernels.cluster.exchange import Alone
 from emberlog.kernels.cluster.parts import Output
 from emberlog.kernels.memory import Memory
 from emberlog.kernels.worker import KernelWorker
@@ -161,7 +160,7 @@ def test_a_worker_has_its_share_of_the_machine(neighbours: int, spills: bool, tm
     worker = KernelWorker(program, Choices(storage="loops"), Limits(), False, None, memory=8_000_000)
     chain = np.arange(20_000)
     inputs = {"static/cfg": [chain, chain + 1], "exit/uninit": [np.arange(100), np.zeros(100, np.int64)]}
-    told = json.loads(worker(0, 1, inputs, Alone(), output))
+    told = json.loads(worker(0, 1, inputs, None, output))
     assert told["counts"] == {"uninit": 100 * 20_001}
     assert ("of rows on disk" in told["how"]) == spills
     assert [part.rows for part in output.finish()] == [100 * 20_001]

@@ -8,7 +8,8 @@ import pytest
 from emberlog.components.program import Table
 from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.columns.facts import SumFacts
-from emberlog.kernels.parts.parcels import condensed, divided, owners
+from emberlog.kernels.owners import owners
+from emberlog.kernels.parts.parcels import condensed, divided
 from emberlog.workers.simulated import Costs
 from workers.programs import ACYCLIC, PROGRAMS, inputs, state
 

@@ -105,7 +105,7 @@ def test_lemma_3_needs_updates_that_rest_on_the_others() -> None:
 def test_theorem_2_counts_updates_that_others_have_not_seen() -> None:
     """With updates on their way, workers go on sending meanwhile: every one has sent more than BSP has rounds, to the
     same fixpoint. The smallest case that was found."""
-    found = inputs(PROGRAMS["all pairs"], [(0, 0, 4), (0, 1, 4), (1, 2, 1), (2, 0, 8), (2, 1, 7)])
+    found = inputs(PROGRAMS["all pairs"], [(0, 1, 5), (0, 2, 3), (2, 0, 7)])
     costs = Costs(iteration=1e-4, latency=1e-5)
     simulation = found.simulation("ssp:1", 2, costs)
     assert simulation.run().rounds > rounds(found, 2, costs)
@@ -131,5 +131,5 @@ def test_the_slowest_worker_makes_no_more_rounds_under_dws_mostly() -> None:
 def test_the_slowest_worker_may_make_more_rounds_under_dws() -> None:
     """Facts that arrive one by one are taken up one by one, where a round would have taken them up together. The
     smallest case that was found."""
-    found = inputs(PROGRAMS["non-linear"], [(0, 0, 1), (0, 1, 1), (0, 2, 1), (1, 0, 1)])
-    assert iterations_of_slowest(found, 2, 0, Costs(iteration=1e-5, latency=1e-3)) == (3, 2)
+    found = inputs(PROGRAMS["non-linear"], [(2, 3, 1), (3, 0, 1), (3, 2, 1)])
+    assert iterations_of_slowest(found, 2, 0, Costs(iteration=1e-5, latency=1e-3)) == (4, 3)

@@ -78,6 +78,8 @@ class Choice:
     @property
     def is_shared(self) -> bool:
         """True if several processes may share the component out: they need not talk, or are to and can."""
+        if self.evaluator == "workers":
+            return True
         if self.program is None or self.way is None or self.program.mode != "delta":
             return False
         return self.way.pivoted or (self.setting.wishes.swaps and is_linear(self.program))
@@ -92,6 +94,8 @@ class Choice:
         alone = self.setting.executor == "local" or self.setting.workers == 1 or not self.is_shared
         if alone or self.way is None:
             return dict.fromkeys(stratum.names, ())
+        if self.evaluator == "workers":
+            return dict.fromkeys(stratum.names, None)
         return {name: self.way.pivots.get(name) or None for name in stratum.names}
 
     def __str__(self) -> str:
@@ -140,7 +144,7 @@ def _coordinated(
     noted = {
         names: choice
         if choice.evaluator == "workers"
-        else replace(choice, uncoordinated=_obstacle(lowered[names], choice.setting.wishes))
+        else replace(choice, uncoordinated=_obstacle(lowered[names], choice.setting))
         for names, choice in found.items()
     }
     if all(choice.uncoordinated for choice in noted.values()):
@@ -149,15 +153,18 @@ def _coordinated(
     return noted
 
 
-def _obstacle(program: KernelProgram | Ineligible, wishes: Wishes) -> str:
+def _obstacle(program: KernelProgram | Ineligible, setting: Setting) -> str:
     """Why workers cannot share a component out; it is the evaluator that was forced if they could."""
-    planned = _shared_out(program, wishes) if isinstance(program, KernelProgram) else program
+    planned = _shared_out(program, setting) if isinstance(program, KernelProgram) else program
     return planned.reason if isinstance(planned, Ineligible) else "the evaluator was forced"
 
 
-def _shared_out(program: KernelProgram, wishes: Wishes) -> WorkerPlan | Ineligible:
+def _shared_out(program: KernelProgram, setting: Setting) -> WorkerPlan | Ineligible:
     """How workers share a component out under the mode that is wished; a mode needs what the proofs license."""
+    wishes = setting.wishes
     assert wishes.coordination is not None
+    if setting.executor == "spark" and program.mode != "delta":
+        return Ineligible("iterations are shared out by threads, not by tasks of Spark")
     stepped = wishes.coordination == "auto" or mode_of(wishes.coordination).stepped
     if program.mode == "replace" and not stepped:
         return Ineligible("no proof allows its aggregate to hand on changes, so that only rounds (bsp) evaluate it")
@@ -202,7 +209,7 @@ def _of_component(names: tuple[str, ...], program: KernelProgram | Ineligible, s
             raise refusal(names, program.reason)
         return Choice("sql", program.reason, setting)
     wishes = setting.wishes
-    if wishes.coordination is not None and isinstance(_shared_out(program, wishes), WorkerPlan):
+    if wishes.coordination is not None and isinstance(_shared_out(program, setting), WorkerPlan):
         return Choice("workers", wishes.coordination, setting, program)
     if interprets(program, wishes) and (setting.interprets or wishes.storage == "columns"):
         return Choice("interpreter", "small", setting, program)

@@ -7,7 +7,7 @@ sign, in unsigned columns too: one of 2^63 or more ends the run, as overflow doe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -159,6 +159,11 @@ class KernelProgram:
     def kinds(self, relation: str) -> tuple[Kind, ...]:
         table = self.table(relation)
         return table.kinds if table is not None else self.static(relation).kinds
+
+    def read_places(self, relation: str, columns: Sequence[int]) -> tuple[int, ...]:
+        """Where some columns of a relation stand among those that are read."""
+        read = [spot for spot, kind in enumerate(self.kinds(relation)) if kind != "unread"]
+        return tuple(read.index(column) for column in columns)
 
 
 @dataclass(frozen=True)

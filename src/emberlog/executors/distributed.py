@@ -1,10 +1,11 @@
 """The kernels inside Spark: workers in the barrier tasks of one job, started from DataFrames.
 
 Text, dates and decimals become numbers by Spark SQL: their dictionary is made of the columns that share them, and
-joined to them. Every worker gets all of the static relations. With a pivot each has some of its values, and nothing is
-exchanged. Without one a single worker evaluates on the threads of its machine, unless an exchange is asked for: then
-each worker owns facts by their keys. Workers write their results as Parquet; the driver learns counts and paths. What
-is only counted, aggregated or cut to a limit afterwards they do so themselves, and write that.
+joined to them. Workers that coordinate get their share of all relations (`placed`). Others get all of the static ones:
+with a pivot each has some of its values, and nothing is exchanged; without one a single worker evaluates on the threads
+of its machine, unless an exchange is asked for: then each worker owns facts by their keys. Workers write their results
+as Parquet; the driver learns counts and paths. What is only counted, aggregated or cut to a limit afterwards they do so
+themselves, and write that.
 """
 
 from __future__ import annotations
@@ -23,16 +24,19 @@ import pyarrow.parquet as pq
 
 from emberlog.choose.strata import Choice
 from emberlog.components.program import Copies, Domain, Id, KernelProgram, Kind
+from emberlog.components.shares import WorkerPlan
 from emberlog.data.arrow import arrow_type
 from emberlog.executors.base import Options
 from emberlog.executors.kernel import as_bag, copied_parts, end_of, limits_on_rounds, resolved
+from emberlog.executors.placed import coordinated, placed_inputs
 from emberlog.executors.pushing import asked
 from emberlog.executors.session import heap_of
 from emberlog.kernels.cluster.inputs import Files, Frame, Input
-from emberlog.kernels.cluster.job import Finished, run_workers
+from emberlog.kernels.cluster.job import Finished, Setup, run_workers
 from emberlog.kernels.cluster.manifest import Manifest
 from emberlog.kernels.cluster.parts import Kinds
 from emberlog.kernels.cluster.probe import Unavailable, look_at
+from emberlog.kernels.cluster.task import Worker
 from emberlog.kernels.dictionaries import constant_array, type_of_values
 from emberlog.memory import Budget
 from emberlog.plan.logical import Plan
@@ -56,6 +60,18 @@ class Names:
 
     def code(self, value: object) -> int:
         return int(pc.index(self.values, constant_array([value], self.values.type)[0]).as_py())
+
+
+@dataclass(frozen=True)
+class WorkersInput:
+    """What the workers of a component read: its `program` over numbers, and where they find the rows. `copies` are
+    inputs that workers make themselves, `plan` is how they share it out if they coordinate."""
+
+    program: KernelProgram
+    inputs: Mapping[str, Input]
+    names: Mapping[int, Names]
+    copies: Mapping[str, Copies]
+    plan: WorkerPlan | None
 
 
 class DistributedKernels:
@@ -91,49 +107,27 @@ class DistributedKernels:
         Raises `Unavailable` or `GivenUp` where SQL has to evaluate the component, and `NotInParts` where rows have to
         be kept.
         """
-        from emberlog.kernels.worker import KernelWorker
-
         program, clock, stratum_names = choice.program, meter.clock, ", ".join(stratum.names)
         assert program is not None
         with clock.step("start workers"):
             folder = self._folder()
-        copies = self._copies(stratum, program)
-        frames = self._frames(stratum, program, copies)
-        with clock.step("encode", stratum_names):
-            names = self._names(program, frames)
-        coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
-        inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
-        for source in {source for parts in copies.values() for source, _ in parts}:
-            types = pq.read_schema(self.files[source][0]).types
-            kinds: Kinds = tuple("float64" if type == pa.float64() else "int64" for type in types)
-            inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
-        size = choice.shares
-        growing, inventing = limits_on_rounds(stratum)
-        worker = KernelWorker(
-            coded,
-            replace(self.options.choices(), workers=1 if size > 1 else choice.setting.workers or 1, keep=decision.keep),
-            meter.limits,
-            growing,
-            inventing,
-            end_of(stratum.until),
-            stratum.evaluation != "delta",
-            copies,
-            tuple(asked(partial) for partial in decision.partials),
-            monotonic() - meter.started,
-            meter.rows,
-            self.budget.left() if self.budget.asked else None,
-            heap_of(self.session),
-        )
-        done = run_workers(self.session, inputs, worker, size, folder, _outputs(program, decision))
+        given = self._given(stratum, choice, meter)
+        worker = self._worker(stratum, choice, meter, decision, given)
+        setup = Setup("auto" if given.plan is None else "shares", what=stratum_names)
+        outputs = _outputs(program, decision)
+        done = run_workers(self.session, given.inputs, worker, choice.shares, folder, outputs, setup)
         told = [json.loads(report.summary) for report in done.reports]
         clock.part("send inputs", stratum_names, done.seconds["inputs"])
+        stats.events += [Event("started again", reason) for reason in done.losses]
         self._tell(stats, stratum, told)
+        if given.plan is not None:
+            stats.coordination = coordinated(choice.why, told)
         stats.kept = decision.text
         for name in decision.keep:
-            self._keep(name, done, _copied(program, name), names)
+            self._keep(name, done, _copied(program, name), given.names)
         if any(report["infinite"] for report in told):
             self._refuse_infinity(stratum, stats, decision)
-        found = {p.relation: self._take(p.relation, done, _made(program, p), names) for p in decision.partials}
+        found = {p.relation: self._take(p.relation, done, _made(program, p), given.names) for p in decision.partials}
         counts = {table.name: sum(report["counts"][table.name] for report in told) for table in program.tables}
         self.sizes |= counts
         stats.facts = sum(counts.values())
@@ -141,8 +135,54 @@ class DistributedKernels:
         meter.rows += stats.facts
         return found
 
+    def _given(self, stratum: Stratum, choice: Choice, meter: Meter) -> WorkersInput:
+        """What workers read: numbers, and the program with its constants as such."""
+        program, plan = choice.program, choice.worker_plan
+        assert program is not None
+        copies = {} if plan is not None else self._copies(stratum, program)
+        frames = self._frames(stratum, program, copies)
+        with meter.clock.step("encode", ", ".join(stratum.names)):
+            names = self._names(program, frames)
+        coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
+        inputs = {key: self._input(key, frame, program, names) for key, frame in frames.items()}
+        if plan is not None:
+            plan = replace(plan, program=coded, placed=replace(plan.placed, domains=coded.domains))
+            inputs = placed_inputs(plan, inputs)
+        for source in {source for parts in copies.values() for source, _ in parts}:
+            types = pq.read_schema(self.files[source][0]).types
+            kinds: Kinds = tuple("float64" if type == pa.float64() else "int64" for type in types)
+            inputs[f"file/{source}"] = Input(Files(self.files[source]), kinds)
+        return WorkersInput(coded, inputs, names, copies, plan)
+
+    def _worker(
+        self, stratum: Stratum, choice: Choice, meter: Meter, decision: Decision, given: WorkersInput
+    ) -> Worker:
+        """What runs in the tasks: compiled loops, or parts of workers that coordinate."""
+        growing, inventing = limits_on_rounds(stratum)
+        workers = 1 if choice.shares > 1 else choice.setting.workers or 1
+        told: dict[str, Any] = {
+            "program": given.program,
+            "choices": replace(self.options.choices(), workers=workers, keep=decision.keep),
+            "limits": meter.limits,
+            "growing": growing,
+            "inventing": inventing,
+            "asked": tuple(asked(partial) for partial in decision.partials),
+            "seconds_spent": monotonic() - meter.started,
+            "rows_before": meter.rows,
+            "memory": self.budget.left() if self.budget.asked else None,
+            "reserved": heap_of(self.session),
+        }
+        if given.plan is not None:
+            from emberlog.kernels.parts.worker import PartWorker
+
+            return PartWorker(**told, plan=given.plan, mode=choice.why)
+        from emberlog.kernels.worker import KernelWorker
+
+        iterated = stratum.evaluation != "delta"
+        return KernelWorker(**told, end=end_of(stratum.until), iterated=iterated, copies=given.copies)
+
     def _refuse_infinity(self, stratum: Stratum, stats: StratumStats, decision: Decision) -> None:
-        from emberlog.kernels.worker import GivenUp
+        from emberlog.kernels.component_worker import GivenUp
         from emberlog.sql.cycles import refuse_infinity
 
         if not decision.keep.issuperset(stratum.names):
@@ -297,8 +337,8 @@ class DistributedKernels:
 
 def _type_of_values(domain: Domain, columns: list[Any]) -> pa.DataType:
     """The type of a domain's dictionary; `columns` are frames of one column."""
+    from emberlog.kernels.component_worker import GivenUp
     from emberlog.kernels.watch import Unsuited
-    from emberlog.kernels.worker import GivenUp
 
     if domain.type.kind != "decimal":
         return arrow_type(domain.type)

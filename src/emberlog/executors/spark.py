@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from emberlog.choose.placement import Placed, place
-from emberlog.choose.strata import Choice
+from emberlog.choose.strata import Choice, refine
+from emberlog.choose.ways import Inputs
 from emberlog.compiled import Compiled
 from emberlog.data.arrow import field_names
 from emberlog.data.load import dummy_table, fact_table
@@ -229,10 +230,13 @@ class SparkExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         needed = inputs(stratum)
+        uncoordinated = self.choices[stratum.names].uncoordinated
         if self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
             stats.restart()
+        if uncoordinated:
+            stats.events.append(Event("no workers that coordinate", uncoordinated))
         with self.sql.guarded(stats):
             for relation in needed:
                 self._need_on_spark(relation)
@@ -269,9 +273,9 @@ class SparkExecutor(Executor):
     def _by_kernels(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         """Evaluates a component by kernels in Spark's tasks; False where SQL has to, and `stats` says why."""
         from emberlog.kernels.cluster.probe import Unavailable
-        from emberlog.kernels.worker import GivenUp
+        from emberlog.kernels.component_worker import GivenUp
 
-        choice = self.choices[stratum.names]
+        choice = self._refined(self.choices[stratum.names])
         if not choice.by_kernels:
             stats.because = choice.why if stratum.evaluation != "once" else ""
             return False
@@ -296,6 +300,13 @@ class SparkExecutor(Executor):
             from emberlog.sql.cycles import with_cycle
 
             raise with_cycle(error, self._growth(stratum, needed)) from error.__cause__
+
+    def _refined(self, choice: Choice) -> Choice:
+        """The choice with what is known of the inputs of workers that coordinate: small ones they all have whole."""
+        if choice.evaluator != "workers" or choice.program is None:
+            return choice
+        rows = {static.name: self._most_rows(static.name) for static in choice.program.statics}
+        return refine(choice, Inputs({name: count for name, count in rows.items() if count is not None}))
 
     def _distributed(self) -> DistributedKernels:
         """The kernels in Spark's tasks."""
@@ -348,6 +359,9 @@ class SparkExecutor(Executor):
     def _fits_driver(self, stratum: Stratum, needed: frozenset[str], stats: StratumStats) -> bool:
         if self.options.placement == "spark":
             stats.why = "placement was forced"
+            return False
+        if self.options.placement != "local" and self.choices[stratum.names].evaluator == "workers":
+            stats.why = "workers that coordinate are Spark's tasks"
             return False
         missing = sorted(name for name in needed if name not in self.driver.store)
         if missing:

@@ -68,7 +68,41 @@ class End:
     """From the coordinator: nothing waits, nothing is held, nothing is on its way."""
 
 
-Body: TypeAlias = Facts | Tick | Report | Poll | Answer | Release | End
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """From the coordinator: a checkpoint is due. Merge what comes, take up nothing and send no facts."""
+
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """To the coordinator: this worker has halted, with these counts. Told again when it has consumed more."""
+
+    checkpoint: int
+    sent: int
+    consumed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """From the coordinator: nothing is on its way, so every worker writes its part down."""
+
+    checkpoint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """To the coordinator: what was written; `error` says why it could not be."""
+
+    checkpoint: int
+    bytes: int = 0
+    crc32: int = 0
+    facts: int = 0
+    error: str = ""
+
+
+Body: TypeAlias = Facts | Tick | Report | Poll | Answer | Release | End | Halt | Halted | Save | Saved
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from emberlog.workers.part import Part, Work
 from emberlog.workers.peers import Pause, Spend, Wait
 from emberlog.workers.stats import Coordinated
 from emberlog.workers.straggle import Straggle, disturbances
-from emberlog.workers.termination import Choose, Over, nothing_left
+from emberlog.workers.termination import Choose, Settled, nothing_left
 from emberlog.workers.worker import Worker
 
 
@@ -122,7 +122,7 @@ class Simulation:
     costs: Costs = field(default_factory=Costs)
     straggle: Straggle | None = None
     choose: Choose | None = None
-    over: Over = nothing_left
+    settled: Settled = nothing_left
     slowed: Mapping[int, float] = field(default_factory=dict)  # workers whose work takes so many times as long
     look: Callable[[Simulation], None] | None = None
 
@@ -131,7 +131,13 @@ class Simulation:
         self.network = Network(size, self.costs)
         self.network.wake = self._schedule
         self.workers = [
-            Worker(part, SimulatedPeers(rank, self.network), self.mode, self.choose if rank == 0 else None, self.over)
+            Worker(
+                part,
+                SimulatedPeers(rank, self.network),
+                self.mode,
+                self.choose if rank == 0 else None,
+                settled=self.settled,
+            )
             for rank, part in enumerate(self.parts)
         ]
         self._disturbances = disturbances(self.straggle, self.costs.seed, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from emberlog.workers.part import Parcel, Work
 
@@ -36,6 +36,8 @@ class Lane:
     controls: int = 0
     facts: int = 0
     bytes: int = 0
+    checkpoints: int = 0
+    saving: float = 0.0  # seconds in which checkpoints were written
     spans: list[Span] = field(default_factory=list)
     figures: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
 
@@ -48,6 +50,10 @@ class Lane:
     def waited(self, start: float, end: float) -> None:
         self.wait += end - start
         self._span(start, end, "wait")
+
+    def saved(self, start: float, end: float) -> None:
+        self.checkpoints += 1
+        self.saving += end - start
 
     def send(self, parcel: Parcel) -> None:
         self.messages += 1
@@ -62,6 +68,12 @@ class Lane:
     def _span(self, start: float, end: float, what: Literal["compute", "wait"]) -> None:
         if end > start and len(self.spans) < MOST_SPANS:
             self.spans.append(Span(start, end, what))
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> Lane:
+        """A lane from the fields that `dataclasses.asdict` gives, after they have travelled as JSON."""
+        spans = [Span(**span) for span in fields["spans"]]
+        return Lane(**{**fields, "spans": spans, "figures": [(now, figures) for now, figures in fields["figures"]]})
 
     def cells(self) -> tuple[str, ...]:
         counts = (self.iterations, self.updates, self.messages, self.controls, self.facts, self.bytes)
@@ -108,4 +120,7 @@ class Coordinated:
             f"each, {sum(lane.messages for lane in self.lanes):,} messages, "
             f"{sum(lane.bytes for lane in self.lanes):,} bytes"
         )
+        if any(lane.checkpoints for lane in self.lanes):
+            saving = max(lane.saving for lane in self.lanes)
+            told += f", {max(lane.checkpoints for lane in self.lanes)} checkpoints in {saving:.3f} s"
         return f"{told} ({self.why})" if self.why else told

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic
 
 from emberlog.diagnostics import ExecutionError
+from emberlog.workers.drive import drive
 from emberlog.workers.messages import Message
-from emberlog.workers.peers import Spend, Wait
 from emberlog.workers.straggle import Disturbance
 from emberlog.workers.worker import Worker
 
@@ -80,9 +80,9 @@ def run_threads(
     failures: list[BaseException] = []
     over = peers[0]._over
 
-    def drive(worker: Worker, own: ThreadPeers, disturbance: Disturbance | None) -> None:
+    def work(worker: Worker, own: ThreadPeers, disturbance: Disturbance | None) -> None:
         try:
-            _drive(worker, own, disturbance)
+            drive(worker, own, disturbance)
         except Abandoned:
             pass
         except BaseException as error:
@@ -91,7 +91,7 @@ def run_threads(
 
     begun = monotonic()
     threads = [
-        Thread(target=drive, args=(worker, own, disturbances and disturbances[own.rank]), daemon=True)
+        Thread(target=work, args=(worker, own, disturbances and disturbances[own.rank]), daemon=True)
         for worker, own in zip(workers, peers, strict=True)
     ]
     try:
@@ -116,17 +116,3 @@ def _abandon(over: Event, peers: Sequence[ThreadPeers]) -> None:
     over.set()
     for one in peers:
         one.wake()
-
-
-def _drive(worker: Worker, own: ThreadPeers, disturbance: Disturbance | None) -> None:
-    """Lets a worker work and wait for real. A disturbed one sleeps for what it loses."""
-    begun = own.now()
-    for pause in worker.run():
-        match pause:
-            case Spend():
-                if disturbance is not None:
-                    took = own.now() - begun
-                    sleep(max(disturbance.stretched(begun, took) - took, 0.0))
-            case Wait(until):
-                own.wait(until)
-        begun = own.now()

@@ -5,19 +5,24 @@ It is a generator. It yields `Spend` after work and `Wait` when it has nothing t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from emberlog.workers.checkpoints import Keeper
 from emberlog.workers.messages import (
     COORDINATOR,
     Answer,
     Body,
     End,
     Facts,
+    Halt,
+    Halted,
     Message,
     Poll,
     Release,
     Report,
+    Save,
+    Saved,
     Tick,
 )
 from emberlog.workers.modes import mode_of
@@ -25,19 +30,27 @@ from emberlog.workers.modes.base import Go, Hold, View
 from emberlog.workers.part import Part, Work
 from emberlog.workers.peers import Pause, Peers, Spend, Wait
 from emberlog.workers.stats import Lane
-from emberlog.workers.termination import Choose, Coordinator, Over, nothing_left
+from emberlog.workers.termination import NEVER, Choose, Coordinator, Settled, nothing_left
 
 
 class Worker:
-    """One worker. That of rank `COORDINATOR` also tells the end, by `over` where it goes by rounds, and by `choose` the
-    mode at quiescent epochs."""
+    """One worker. That of rank `COORDINATOR` also tells the end, by `settled` where it goes by rounds, and by `choose`
+    the mode at quiescent epochs. With a `keeper` it makes checkpoints."""
 
     def __init__(
-        self, part: Part, peers: Peers, mode: str, choose: Choose | None = None, over: Over = nothing_left
+        self,
+        part: Part,
+        peers: Peers,
+        mode: str,
+        choose: Choose | None = None,
+        keeper: Keeper | None = None,
+        settled: Settled = nothing_left,
     ) -> None:
         self.part = part
         self.peers = peers
         self.mode = mode_of(mode)
+        self.mode_name = mode
+        self.keeper = keeper
         self.lane = Lane(peers.rank)
         self.clock = 0  # local iterations in this epoch
         self.epoch = 0
@@ -46,10 +59,9 @@ class Worker:
         self.consumed = 0
         self.ended = False
         self._others = [rank for rank in range(peers.size) if rank != peers.rank]
-        self._coordinator: Coordinator | None = None
-        if peers.rank == COORDINATOR:
-            self._coordinator = Coordinator(peers.size, self.mode.stepped, choose, over)
+        self._coordinator = self._coordinating(choose, settled) if peers.rank == COORDINATOR else None
         self._at_barrier = False
+        self._halted: int | None = None  # the checkpoint for which it halts
         self._finished = False  # the peers were told that nothing waits here
         self._told: tuple[int, int, int] | None = None  # the counts of the last report
         self._early: list[Message] = []  # of an epoch that has not begun here
@@ -65,17 +77,36 @@ class Worker:
             if self.ended:
                 return
             yield from self._pay(Work())
+            if self._coordinator is not None:
+                self._tell(self._coordinator.look(self.peers.now()))
             match self._decision():
                 case Go(iterations):
                     yield from self._iterate(iterations)
                 case Hold(until):
                     begun = self.peers.now()
-                    yield Wait(until)
+                    yield Wait(self._until_checkpoint(until, begun))
                     self.lane.waited(begun, self.peers.now())
+
+    def _coordinating(self, choose: Choose | None, settled: Settled) -> Coordinator:
+        size, stepped, keeper = self.peers.size, self.mode.stepped, self.keeper
+        if keeper is None:
+            return Coordinator(size, stepped, choose, settled=settled)
+
+        def publish(checkpoint: int, saved: Mapping[int, Saved]) -> None:
+            keeper.publish(checkpoint, self.mode_name, saved)
+
+        return Coordinator(size, stepped, choose, keeper.seconds, keeper.first, publish, settled)
+
+    def _until_checkpoint(self, until: float | None, now: float) -> float | None:
+        """Until when to wait, so that the coordinator asks for the next checkpoint in time."""
+        due = NEVER if self._coordinator is None else self._coordinator.due
+        return until if due == NEVER or due <= now else due if until is None else min(until, due)
 
     # --- what to do --------------------------------------------------------------------------------------------------
 
     def _decision(self) -> Go | Hold:
+        if self._halted is not None:
+            return self._report_halt(self._halted)
         if self._at_barrier:
             return self._report()
         if self.part.waiting:
@@ -103,6 +134,14 @@ class Worker:
             part, lane = self.part, self.lane
             report = Report(self.sent, self.consumed, part.waiting, lane.compute, lane.wait, part.left)
             self._send(COORDINATOR, report)
+        return Hold()
+
+    def _report_halt(self, checkpoint: int) -> Hold:
+        """Tells the coordinator what was sent and consumed so far, unless it knows."""
+        told = (self.sent, self.consumed, self.epoch)
+        if told != self._told:
+            self._told = told
+            self._send(COORDINATOR, Halted(checkpoint, self.sent, self.consumed))
         return Hold()
 
     @property
@@ -199,21 +238,46 @@ class Worker:
             case Poll(wave):
                 self._told = (self.sent, self.consumed, self.epoch) if self._is_idle else None
                 self._send(COORDINATOR, Answer(wave, self.sent, self.consumed, self._is_idle))
-            case Report() as report:
-                assert self._coordinator is not None
-                self._tell(self._coordinator.report(message.sender, message.epoch, report))
-            case Answer() as answer:
-                assert self._coordinator is not None
-                self._tell(self._coordinator.answer(message.sender, answer))
+            case Report() | Answer() | Halted() | Saved():
+                self._tell(self._coordinate(message))
+            case Halt(checkpoint):
+                self._halted, self._told = checkpoint, None
+            case Save(checkpoint):
+                self._save(checkpoint)
             case Release(epoch, mode):
                 self.epoch = epoch
-                self.mode = self.mode if mode is None else mode_of(mode)
+                if mode is not None:
+                    self.mode, self.mode_name = mode_of(mode), mode
                 self._begin_epoch()
                 self._accept_early()
             case End():
                 self.ended = True
             case _:
                 assert_never(message.body)
+
+    def _coordinate(self, message: Message) -> list[Body]:
+        """What the coordinator has to say to what a worker tells it."""
+        coordinator, now = self._coordinator, self.peers.now()
+        assert coordinator is not None
+        match message.body:
+            case Report() as report:
+                return coordinator.report(message.sender, message.epoch, report, now)
+            case Answer() as answer:
+                return coordinator.answer(message.sender, answer, now)
+            case Halted() as halted:
+                return coordinator.halted(message.sender, halted)
+            case Saved() as saved:
+                return coordinator.saved(message.sender, saved, now)
+            case _:
+                raise AssertionError("nothing that a coordinator hears")
+
+    def _save(self, checkpoint: int) -> None:
+        """Writes the part down."""
+        assert self.keeper is not None
+        begun = self.peers.now()
+        saved = self.keeper.save(checkpoint, self.part)
+        self.lane.saved(begun, self.peers.now())
+        self._send(COORDINATOR, saved)
 
     def _merge(self, message: Message, facts: int) -> None:
         self._merged += facts
@@ -242,3 +306,4 @@ class Worker:
         self.clock = 0
         self.clocks = dict.fromkeys(self._others, 0) if self.mode.tells_clock else {}
         self._at_barrier, self._finished, self._since, self._told = False, False, None, None
+        self._halted = None

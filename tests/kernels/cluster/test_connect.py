@@ -29,7 +29,7 @@ arcs = session.createDataFrame([(n, n + 1) for n in range(10)], ["c0", "c1"])
 start = Table(pa.table({"c0": [4]}))
 answers = []
 for transfer in ("auto", "shuffle"):
-    inputs = {"arc": Input(Frame(arcs), ("int64", "int64"), By(0)), "start": Input(start, ("int64",), By(0))}
+    inputs = {"arc": Input(Frame(arcs), ("int64", "int64"), By((0,))), "start": Input(start, ("int64",), By((0,)))}
     done = run_workers(
         session, inputs, workers.reach, 2, folder / transfer, {"reach": ("int64", "int64")}, Setup(transfer)
     )

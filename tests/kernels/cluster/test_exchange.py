@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emberlog.kernels.cluster import wire
-from emberlog.kernels.cluster.exchange import Alone, Array, Exchange, PeerLost, Received, owner
+from emberlog.kernels.cluster.exchange import Alone, Array, Exchange, PeerLost, Received
+from emberlog.kernels.cluster.links import Links, open_links
 from emberlog.kernels.cluster.meeting import Meeting
-from emberlog.kernels.cluster.sockets import SocketExchange, open_exchange
+from emberlog.kernels.cluster.sockets import SocketExchange
 from emberlog.kernels.cluster.threads import thread_exchanges
 
 KINDS = ("threads", "ipc", "tcp")
@@ -49,7 +50,7 @@ def together(kind: str, size: int, work: Callable[[Exchange], Received | None]) 
             exchange: Exchange = threads[rank]
             if kind != "threads":
                 at = Path(folder) if kind == "ipc" else "127.0.0.1"
-                exchange = open_exchange(SocketExchange(rank, size, at, "run"), meeting(rank))
+                exchange = SocketExchange(open_links(Links(rank, size, at, "run"), meeting(rank)))
             try:
                 return work(exchange)
             except PeerLost:
@@ -173,8 +174,3 @@ def test_as_many_lists_as_workers(kind: str) -> None:
             exchange.swap([[], [], []])
 
     together(kind, 2, work)
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1)), st.integers(1, 9))
-def test_owners_are_workers(values: list[int], size: int) -> None:
-    assert owner(np.array(values, np.int64), size).tolist() == [value % size for value in values]

@@ -56,8 +56,8 @@ def left(run_dir: Path) -> list[str]:
 def test_reach(spark: Any, tmp_path: Path, transfer: Transfer, size: int) -> None:
     edges = arcs(7, 300, 1200)
     inputs = {
-        "arc": Input(Frame(spark.createDataFrame(table(edges))), PAIR, By(0)),
-        "start": Input(Table(table([(1,)], ("int64",))), ("int64",), By(0)),
+        "arc": Input(Frame(spark.createDataFrame(table(edges))), PAIR, By((0,))),
+        "start": Input(Table(table([(1,)], ("int64",))), ("int64",), By((0,))),
     }
     outputs: dict[str, Kinds] = {"reach": PAIR}
     finished = run_workers(spark, inputs, workers.reach, size, tmp_path / "run", outputs, Setup(transfer))
@@ -82,8 +82,8 @@ def test_inputs_of_all_kinds_and_placements(spark: Any, tmp_path: Path, transfer
     sources: dict[str, tuple[Source, Kinds, Placement]] = {
         "wide": (Frame(spark.createDataFrame(table(rows, wide))), wide, "each"),
         "first": (Table(table(rows, wide)), wide, "first"),
-        "pairs": (Files((tmp_path / "pairs.parquet",)), PAIR, By(0)),
-        "none": (Frame(spark.createDataFrame(table([]))), PAIR, By(1)),
+        "pairs": (Files((tmp_path / "pairs.parquet",)), PAIR, By((0,))),
+        "none": (Frame(spark.createDataFrame(table([]))), PAIR, By((1,))),
         "empty": (Frame(spark.createDataFrame(table([])).where("c0 > 0")), PAIR, "each"),
     }
     inputs = {name: Input(*given) for name, given in sources.items()}

@@ -19,15 +19,16 @@ import zmq
 
 from emberlog.kernels.cluster import wire
 from emberlog.kernels.cluster.exchange import PeerLost
+from emberlog.kernels.cluster.links import Card, Links, Patience, decode_card, open_links
 from emberlog.kernels.cluster.meeting import meet_in
-from emberlog.kernels.cluster.sockets import Card, Patience, SocketExchange, decode_card, open_exchange
+from emberlog.kernels.cluster.sockets import SocketExchange
 
 QUICK = Patience(connect=3, handshake=1, heartbeat=0.2, silence=1)
 
 
-def connected(size: int, at: Path | str, patience: Patience = QUICK) -> list[SocketExchange]:
-    """Exchanges in this process, connected with one another."""
-    made = [SocketExchange(rank, size, at, "run", patience) for rank in range(size)]
+def connected(size: int, at: Path | str, patience: Patience = QUICK) -> list[Links]:
+    """Workers in this process, connected with one another."""
+    made = [Links(rank, size, at, "run", patience) for rank in range(size)]
     cards = [exchange.card for exchange in made]
     with ThreadPoolExecutor(size) as pool:
         list(pool.map(lambda exchange: exchange.connect(cards), made))
@@ -64,7 +65,7 @@ def outcome(socket: zmq.Socket[bytes]) -> list[int]:
 
 
 def test_an_unknown_key_is_refused_while_workers_connect() -> None:
-    first, second = (SocketExchange(rank, 2, "127.0.0.1", "run", QUICK) for rank in range(2))
+    first, second = (Links(rank, 2, "127.0.0.1", "run", QUICK) for rank in range(2))
     cards = [first.card, second.card]
     with closing(first), stranger(first.card.endpoints[1], first.card.key) as socket:
         socket.send(wire.HELLO + b"run 1")
@@ -79,17 +80,19 @@ def test_an_unknown_key_is_refused_while_workers_connect() -> None:
 
 
 def test_a_stranger_does_not_hinder_the_workers() -> None:
-    first, second = (SocketExchange(rank, 2, "127.0.0.1", "run", QUICK) for rank in range(2))
+    first, second = (Links(rank, 2, "127.0.0.1", "run", QUICK) for rank in range(2))
     cards = [first.card, second.card]
     with stranger(first.card.endpoints[1], first.card.key) as socket, ThreadPoolExecutor(2) as pool:
         socket.send(wire.HELLO + b"run 1")
         sleep(0.3)
         list(pool.map(lambda exchange: exchange.connect(cards), (first, second)))
-        done = list(pool.map(lambda exchange: exchange.swap([[], []], (exchange.rank,)), (first, second)))
+        done = list(
+            pool.map(lambda exchange: SocketExchange(exchange).swap([[], []], (exchange.rank,)), (first, second))
+        )
         assert [summaries for _, summaries in done] == [[(0,), (1,)]] * 2
         first.close()
         with pytest.raises(PeerLost):
-            second.swap([[], []])
+            SocketExchange(second).swap([[], []])
         second.close()
 
 
@@ -102,11 +105,11 @@ def test_nobody_comes_in_later_whatever_the_key(known: bool) -> None:
             socket.send(wire.HELLO + b"run 1")
             assert zmq.EVENT_HANDSHAKE_SUCCEEDED not in outcome(socket)
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda exchange: exchange.swap([[], []]), (first, second)))
+            list(pool.map(lambda exchange: SocketExchange(exchange).swap([[], []]), (first, second)))
 
 
 def test_the_key_of_one_peer_does_not_open_the_door_of_another() -> None:
-    exchanges = [SocketExchange(rank, 3, "127.0.0.1", "run", QUICK) for rank in range(3)]
+    exchanges = [Links(rank, 3, "127.0.0.1", "run", QUICK) for rank in range(3)]
     first, _, third = exchanges
     cards = [exchange.card for exchange in exchanges]
     with stranger(first.card.endpoints[1], first.card.key, third._keys) as socket:
@@ -126,7 +129,7 @@ def test_a_message_that_is_too_large_ends_the_connection() -> None:
     with closing(first), closing(second):
         second._peers[0].socket.send(bytes(wire.FRAME_LIMIT + 1))
         with pytest.raises(PeerLost, match="worker 1 is gone"):
-            first.swap([[], []])
+            SocketExchange(first).swap([[], []])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,8 @@ def test_a_message_that_is_too_large_ends_the_connection() -> None:
     [
         (b"", "not the head of a step"),
         (b"s[", "cannot be read"),
-        (b"s[2, [], []]", "it is of step 2, while this is step 1"),
+        (b"s[2, [], []]", "worker 1 is at step 2, worker 0 at 1"),
+        (b's[1, [], [["<i8", 1000000000000]]]', "it announces more than"),
         (b's[1, [], [["|O", 3]]]', "of a kind that is not sent"),
         (b's[1, [], [["<i8", -3]]]', "of a kind that is not sent"),
         (b's[1, ["x"], []]', "something else than numbers"),
@@ -145,7 +149,7 @@ def test_wrong_messages_are_told(tmp_path: Path, message: bytes, reason: str) ->
     with closing(first), closing(second):
         second._peers[0].socket.send(message)
         with pytest.raises(PeerLost, match=reason):
-            first.swap([[], []])
+            SocketExchange(first).swap([[], []])
 
 
 def test_a_frame_of_another_length_is_told(tmp_path: Path) -> None:
@@ -154,7 +158,7 @@ def test_a_frame_of_another_length_is_told(tmp_path: Path) -> None:
         second._peers[0].socket.send(wire.Head(1, (), (("<i8", 2),)).encode())
         second._peers[0].socket.send(b"12345678")
         with pytest.raises(PeerLost, match="another length than its head says"):
-            first.swap([[], []])
+            SocketExchange(first).swap([[], []])
 
 
 def test_arrays_that_cannot_be_sent(tmp_path: Path) -> None:
@@ -162,14 +166,14 @@ def test_arrays_that_cannot_be_sent(tmp_path: Path) -> None:
     with closing(first), closing(second):
         for array in (np.zeros((2, 2)), np.array(["x"], object)):
             with pytest.raises(ValueError, match="cannot be sent"):
-                first.swap([[], [array]])
+                SocketExchange(first).swap([[], [array]])
 
 
 def test_strided_arrays_arrive(tmp_path: Path) -> None:
     first, second = connected(2, tmp_path)
     with closing(first), closing(second), ThreadPoolExecutor(2) as pool:
         every_third = np.arange(30)[::3]
-        done = pool.map(lambda exchange: exchange.swap([[every_third]] * 2), (first, second))
+        done = pool.map(lambda exchange: SocketExchange(exchange).swap([[every_third]] * 2), (first, second))
         assert all(array.tolist() == every_third.tolist() for arrays, _ in done for (array,) in arrays)
 
 
@@ -178,7 +182,7 @@ def test_sockets_in_a_folder_are_gone_once_all_are_connected(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
     for exchange in exchanges:
         exchange.close()
-    lonely = SocketExchange(0, 2, tmp_path, "run", QUICK)
+    lonely = Links(0, 2, tmp_path, "run", QUICK)
     assert len(list(tmp_path.iterdir())) == 1
     lonely.close()
     assert list(tmp_path.iterdir()) == []
@@ -198,7 +202,7 @@ def test_workers_that_do_not_start_are_missed(tmp_path: Path) -> None:
 
 
 def _process(rank: int, size: int, folder: Path, at: Path | str, told: Any) -> None:
-    exchange = open_exchange(SocketExchange(rank, size, at, "run", QUICK), meet_in(folder, rank, size))
+    exchange = SocketExchange(open_links(Links(rank, size, at, "run", QUICK), meet_in(folder, rank, size)))
     try:
         for step in range(10_000):
             exchange.swap([[np.arange(10_000)]] * size)

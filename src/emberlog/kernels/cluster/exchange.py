@@ -18,12 +18,19 @@ class PeerLost(ExecutionError):
     """Another worker of the run failed or is gone, so this one cannot go on."""
 
 
+class PeerGone(PeerLost):
+    """The process of another worker has died, or answers no more."""
+
+
 class Exchange(Protocol):
     """One worker's end of the exchange. All workers call `swap` equally often."""
 
     rank: int
     size: int
-    bytes_sent: int  # of arrays that went to other workers
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of arrays that went to other workers."""
 
     def swap(self, outgoing: Sequence[Sequence[Array]], summary: Summary = ()) -> Received:
         """Sends `outgoing[w]` and the summary to each worker `w`; waits for what they all send here.
@@ -55,13 +62,6 @@ class Alone:
 
     def close(self) -> None:
         pass
-
-
-def owner(values: Array, size: int) -> Array:
-    """The worker that owns each of some integers, as inputs placed `By` a column do: the value modulo `size`."""
-    if size & (size - 1) == 0:
-        return values & (size - 1)
-    return values % size
 
 
 def check_outgoing(outgoing: Sequence[Sequence[Array]], size: int) -> None:

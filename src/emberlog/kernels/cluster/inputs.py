@@ -17,15 +17,16 @@ from typing import Any, Literal, TypeAlias, assert_never
 import numpy as np
 
 from emberlog.diagnostics import ExecutionError
-from emberlog.kernels.cluster.exchange import Array, owner
+from emberlog.kernels.cluster.exchange import Array
 from emberlog.kernels.cluster.parts import Kind, Kinds
+from emberlog.kernels.owners import owner_expression, owners
 
 
 @dataclass(frozen=True)
 class By:
-    """Each row goes to the worker that owns the integer in one column, see `exchange.owner`."""
+    """Each row goes to the worker that owns the integers in these columns, see `owners`."""
 
-    column: int
+    columns: tuple[int, ...]
 
 
 Placement: TypeAlias = Literal["each", "first"] | By  # every worker has all rows; only worker 0 has them; shared out
@@ -64,7 +65,7 @@ class Input:
     placement: Placement = "each"
 
     def __post_init__(self) -> None:
-        if isinstance(self.placement, By) and self.kinds[self.placement.column] != "int64":
+        if isinstance(self.placement, By) and any(self.kinds[column] != "int64" for column in self.placement.columns):
             raise ValueError("only integers have an owner")
 
 
@@ -108,15 +109,15 @@ def read_share(share: Share, rank: int, size: int) -> list[Array]:
     if share.placement == "first" and rank:
         return [np.empty(0, kind) for kind in share.kinds]
     files = [pq.ParquetFile(path, memory_map=True) for path in share.paths]
-    key = share.placement.column if isinstance(share.placement, By) and size > 1 else None
-    gathered = _Gathered(share.kinds, sum(file.metadata.num_rows for file in files) if key is None else None)
+    keys = share.placement.columns if isinstance(share.placement, By) and size > 1 else None
+    gathered = _Gathered(share.kinds, sum(file.metadata.num_rows for file in files) if keys is None else None)
     for file in files:
         names = file.schema_arrow.names[: len(share.kinds)]
         for group in range(file.num_row_groups):
             read = file.read_row_group(group, columns=names, use_threads=False)
             columns = [_numbers(read.column(i), kind) for i, kind in enumerate(share.kinds)]
-            if key is not None:
-                mine = owner(columns[key], size) == rank
+            if keys is not None:
+                mine = owners([columns[key] for key in keys], read.num_rows, size) == rank
                 columns = [column[mine] for column in columns]
             gathered.add(columns)
     return gathered.arrays()
@@ -218,8 +219,8 @@ def _part(placement: Placement, size: int) -> Any:
             return f.explode(f.sequence(f.lit(0), f.lit(size - 1)))
         case "first":
             return f.lit(0)
-        case By(column):
-            return f.pmod(f.col(f"c{column}"), f.lit(size)).cast("int")
+        case By(columns):
+            return owner_expression([f"c{column}" for column in columns], size)
         case _:
             assert_never(placement)
 

@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter
@@ -21,15 +21,15 @@ from typing import Any, Literal
 from emberlog.causes import cause_of
 from emberlog.diagnostics import EmberlogError, ExecutionError
 from emberlog.kernels.cluster.inputs import Input, tagged_frame, write_input
+from emberlog.kernels.cluster.links import Patience
 from emberlog.kernels.cluster.manifest import Manifest, publish, read_parts
 from emberlog.kernels.cluster.parts import Kinds, Part
 from emberlog.kernels.cluster.probe import PACKAGE, Cluster, Unavailable, check_slots, forget, look_at
 from emberlog.kernels.cluster.returned import REPORT_SCHEMA, returned_schema, rows_of, send_report, send_rows
-from emberlog.kernels.cluster.sockets import Patience
-from emberlog.kernels.cluster.task import LOST, WORKERS, Assignment, Report, Worker, decode_report
+from emberlog.kernels.cluster.task import GONE, LOST, WORKERS, Assignment, Report, Worker, decode_report
 from emberlog.sessions import TaggedJobs
 
-Transfer = Literal["auto", "files", "shuffle"]
+Transfer = Literal["auto", "files", "shuffle", "shares"]
 Transport = Literal["auto", "ipc", "tcp"]
 
 # How Spark says that it will not start the tasks of a barrier job together, and that a process of Python died.
@@ -37,14 +37,25 @@ REFUSED = re.compile(r"SPARK-24819|SPARK-24820|SPARK-24821|SPARK-24942|Barrier e
 DIED = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
 
 
+NOTICED = re.compile(rf"{GONE}: ([^\n]*)")
+ATTEMPTS = 3  # how often a job is submitted that loses workers
+
+
+class WorkerLost(ExecutionError):
+    """The process of a worker died, or answers no more."""
+
+
 @dataclass(frozen=True)
 class Setup:
     """How workers are run, apart from what they do."""
 
-    transfer: Transfer = "auto"  # files where driver and workers share them, else through Spark
+    # How rows come and go: by files where driver and workers share them (auto), else through Spark. As shares they
+    # come through Spark, so that each worker receives its own only, and go by files where these are shared.
+    transfer: Transfer = "auto"
     transport: Transport = "auto"  # ipc when all workers are on one host, else tcp
     start_within: float = 60.0  # seconds until the workers must have started
     patience: Patience = field(default_factory=Patience)
+    what: str = ""  # what the workers compute, for errors
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class Finished:
     seconds: Mapping[str, float]  # by phase: probe, inputs, job
     manifest: Manifest | None  # None when rows came back through Spark
     returned: Any = None  # the DataFrame that they came back in
+    losses: tuple[str, ...] = ()  # how workers were lost, each time that the job was submitted again
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -93,11 +105,10 @@ def run_workers(
     check_slots(session, cluster, size)
     clock.lap("probe")
     try:
-        with _spark_errors(session):
+        with _spark_errors(session, setup):
             frame, job = _assignment(session, cluster, inputs, worker, size, run_dir, outputs, setup)
-            clock.lap("inputs")
-            returned, rows = _run(session, frame, job, setup)
-        reports = _checked(rows, size)
+        clock.lap("inputs")
+        returned, reports, losses = _attempts(session, frame, job, setup)
         clock.lap("job")
     except BaseException:
         _clear(run_dir, ())
@@ -107,7 +118,7 @@ def run_workers(
     if manifest is not None:
         publish(manifest)
     _clear(run_dir, parts)
-    return Finished(reports, dict(outputs), clock.laps, manifest, returned)
+    return Finished(reports, dict(outputs), clock.laps, manifest, returned, losses)
 
 
 def _assignment(
@@ -123,7 +134,7 @@ def _assignment(
     """The DataFrame that starts the tasks, and what they are told."""
     if setup.transfer == "files" and not cluster.shared:
         raise ExecutionError(f"the tasks of this session do not see {run_dir}")
-    through_files = cluster.shared and setup.transfer != "shuffle"
+    through_files = cluster.shared and setup.transfer in ("auto", "files")
     shares, tagged = {}, {}
     if through_files:
         # A range has the asked-for partitions without a shuffle, so the tasks start at once.
@@ -133,16 +144,36 @@ def _assignment(
     else:
         frame = tagged_frame(session, inputs, size)
         tagged = {name: given.kinds for name, given in inputs.items()}
-    place = str(run_dir) if through_files else None
+    place = str(run_dir) if cluster.shared and setup.transfer != "shuffle" else None
     run = secrets.token_hex(8)
     job = Assignment(run, worker, size, place, shares, tagged, outputs, setup.patience, setup.transport)
     return frame, job
 
 
+def _attempts(
+    session: Any, frame: Any, job: Assignment, setup: Setup
+) -> tuple[Any, tuple[Report, ...], tuple[str, ...]]:
+    """Runs the job; when a worker is lost it is submitted again, as a local session retries nothing. Each time workers
+    have a folder of their own: those of the last time may not have ended yet. Also, how workers were lost."""
+    losses: tuple[str, ...] = ()
+    while True:
+        try:
+            with _spark_errors(session, setup):
+                returned, rows = _run(session, frame, job, setup)
+            return returned, _checked(rows, job.size), losses
+        except WorkerLost as error:
+            losses += (error.message,)
+            if len(losses) == ATTEMPTS:
+                raise
+            job = replace(job, run=secrets.token_hex(8), folder=f"{WORKERS}-{len(losses) + 1}")
+
+
 def _run(session: Any, frame: Any, job: Assignment, setup: Setup) -> tuple[Any, list[dict[str, Any]]]:
     """Runs the job, by one action: every action on the mapped frame would run the workers again."""
     if job.run_dir:
-        with _started(session, Path(job.run_dir), job, setup.start_within):
+        # Tasks that read Spark's shuffle start when that is done, whenever that may be.
+        within = None if job.tagged else setup.start_within
+        with _started(session, Path(job.run_dir) / job.folder, job, within):
             return None, frame.mapInArrow(_function(job), REPORT_SCHEMA, barrier=True).toArrow().to_pylist()
     mapped = frame.mapInArrow(_function(job), returned_schema(job.outputs), barrier=True)
     # The shuffle ends the barrier stage: readers of the rows would else be barrier jobs too. The checkpoint keeps the
@@ -175,12 +206,12 @@ def _function(job: Assignment) -> Any:
 
 
 @contextmanager
-def _started(session: Any, run_dir: Path, job: Assignment, within: float) -> Iterator[None]:
-    """Stops the job when its tasks do not start: Spark waits for slots for ever."""
+def _started(session: Any, folder: Path, job: Assignment, within: float | None) -> Iterator[None]:
+    """Stops the job when its tasks have not made their folder in time: Spark waits for slots for ever."""
     jobs, over, late = TaggedJobs(session, f"emberlog-workers-{job.run}"), Event(), Event()
 
     def watch() -> None:
-        if not over.wait(within) and not (run_dir / WORKERS).exists():
+        if within is not None and not over.wait(within) and not folder.exists():
             late.set()
             with suppress(Exception):
                 jobs.cancel()
@@ -198,7 +229,9 @@ def _started(session: Any, run_dir: Path, job: Assignment, within: float) -> Ite
 
 
 @contextmanager
-def _spark_errors(session: Any) -> Iterator[None]:
+def _spark_errors(session: Any, setup: Setup) -> Iterator[None]:
+    """Tells what Spark raises as an error of ours."""
+    whose = f"workers of {setup.what}" if setup.what else "workers"
     try:
         yield
     except EmberlogError:
@@ -207,9 +240,11 @@ def _spark_errors(session: Any) -> Iterator[None]:
         forget(session)
         if REFUSED.search(str(error)):
             raise Unavailable(f"Spark refused to start the workers: {cause_of(error)}") from error
-        if DIED.search(str(error)):
-            raise ExecutionError(f"the workers failed: {LOST}", fix="its memory may have been too small") from error
-        raise ExecutionError(f"the workers' job failed: {cause_of(error)}") from error
+        gone = NOTICED.search(str(error))
+        if gone or DIED.search(str(error)):
+            reason = gone[1] if gone else LOST
+            raise WorkerLost(f"the {whose} failed: {reason}", fix="its memory may have been too small") from error
+        raise ExecutionError(f"the {whose}' job failed: {cause_of(error)}") from error
 
 
 def _checked(rows: list[dict[str, Any]], size: int) -> tuple[Report, ...]:
@@ -221,7 +256,8 @@ def _checked(rows: list[dict[str, Any]], size: int) -> tuple[Report, ...]:
         if first.raised:
             raise pickle.loads(first.raised)
         who = "the workers failed" if first.because_of_peer else f"worker {first.rank} of {size} failed"
-        raise ExecutionError(f"{who}: {first.error} (on {first.host})")
+        kind = WorkerLost if first.error == LOST else ExecutionError
+        raise kind(f"{who}: {first.error} (on {first.host})")
     if [report.rank for report in reports] != list(range(size)):
         raise ExecutionError(f"{len(reports)} of {size} workers answered")
     return tuple(reports)
@@ -230,9 +266,11 @@ def _checked(rows: list[dict[str, Any]], size: int) -> tuple[Report, ...]:
 def _clear(run_dir: Path, parts: tuple[Part, ...]) -> None:
     """Removes all that a run made, but for the parts that count."""
     shutil.rmtree(run_dir / "inputs", ignore_errors=True)
-    if not parts:
-        shutil.rmtree(run_dir / WORKERS, ignore_errors=True)
-    for card in run_dir.glob(f"{WORKERS}/card-*"):
+    kept = {(run_dir / part.path).parents[1] for part in parts}
+    for folder in run_dir.glob(f"{WORKERS}*"):
+        if folder not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    for card in run_dir.glob(f"{WORKERS}*/card-*"):
         card.unlink(missing_ok=True)
 
 

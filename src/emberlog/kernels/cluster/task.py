@@ -20,22 +20,24 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from emberlog.diagnostics import EmberlogError, ExecutionError
-from emberlog.kernels.cluster.exchange import Alone, Array, Exchange, PeerLost
+from emberlog.kernels.cluster.exchange import Array, PeerGone, PeerLost
 from emberlog.kernels.cluster.inputs import Share, read_share, take_tagged
+from emberlog.kernels.cluster.links import Links, Patience, open_links
 from emberlog.kernels.cluster.meeting import Meeting, meet_in
 from emberlog.kernels.cluster.parts import Kinds, Output, Part
-from emberlog.kernels.cluster.sockets import Patience, SocketExchange, open_exchange
 
-WORKERS = "workers"  # the folder below the run's directory where workers meet and leave results
+WORKERS = "workers"  # the folder below the run's directory where workers meet and leave results, the first time
 LOST = "the process of a worker died"
+GONE = "a worker of Emberlog is gone"  # how the driver finds in Spark's error what a worker noticed
 LONGEST_SOCKET = 90  # characters of the path of a folder for sockets: the system takes 107 with the name
 
 
 class Worker(Protocol):
-    """What is run. It is pickled; everything that it needs comes as arguments. Returns what the driver shall know."""
+    """What is run. It is pickled; everything that it needs comes as arguments: `links` to the other workers (None if
+    there are none), and where its results go. Returns what the driver shall know."""
 
     def __call__(
-        self, rank: int, size: int, inputs: dict[str, list[Array]], exchange: Exchange, output: Output, /
+        self, rank: int, size: int, inputs: dict[str, list[Array]], links: Links | None, output: Output, /
     ) -> bytes: ...
 
 
@@ -52,6 +54,7 @@ class Assignment:
     outputs: Mapping[str, Kinds]
     patience: Patience
     transport: str = "auto"  # or ipc, tcp
+    folder: str = WORKERS
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def run_task(job: Assignment, batches: Iterable[Any], send: Send) -> Iterator[An
     if len(hosts) != job.size:
         raise RuntimeError(f"{len(hosts)} tasks were started for {job.size} workers")
     scratch = None if job.run_dir else Path(tempfile.mkdtemp(prefix="emberlog-"))
-    place = (scratch or Path(job.run_dir or "")) / WORKERS
+    place = (scratch or Path(job.run_dir or "")) / job.folder
     try:
         report = _work(job, Post(rank, hosts, place), context, batches)
         yield from send(report, place.parent, job.outputs)
@@ -121,49 +124,56 @@ def _work(job: Assignment, post: Post, context: Any, batches: Iterable[Any]) -> 
     output = Output(folder, post.place.parent, dict(job.outputs), post.hosts.count(post.hosts[post.rank]))
     meeting = meet_in(post.place, post.rank, job.size, job.patience.connect) if job.run_dir else context.allGather
     try:
-        with _exchange(job, post, meeting) as exchange, _telling(exchange):
-            return _evaluate(job, host, exchange, batches, output)
+        with _links(job, post, meeting) as links, _telling(links):
+            return _evaluate(job, post.rank, host, links, batches, output)
+    except PeerGone as error:
+        # The task fails, so that Spark ends those of processes that answer no more.
+        raise RuntimeError(f"{GONE}: {error.message}") from error
     except Exception as error:
         with suppress(Exception):  # let go of its files; nobody reads them
             output.finish()
         return _failure(post.rank, host, error)
 
 
-def _evaluate(job: Assignment, host: str, exchange: Exchange, batches: Iterable[Any], output: Output) -> Report:
-    rank, started = exchange.rank, perf_counter()
+def _evaluate(
+    job: Assignment, rank: int, host: str, links: Links | None, batches: Iterable[Any], output: Output
+) -> Report:
+    started = perf_counter()
     inputs = {name: read_share(share, rank, job.size) for name, share in job.shares.items()}
     inputs |= take_tagged(batches, job.tagged)
     ready = perf_counter()
-    summary = job.worker(rank, job.size, inputs, exchange, output)
+    summary = job.worker(rank, job.size, inputs, links, output)
     parts = output.finish()
-    return Report(rank, host, summary, parts, perf_counter() - ready, ready - started, exchange.bytes_sent)
+    sent = 0 if links is None else links.bytes_sent
+    return Report(rank, host, summary, parts, perf_counter() - ready, ready - started, sent)
 
 
 @contextmanager
-def _telling(exchange: Exchange) -> Iterator[None]:
+def _telling(links: Links | None) -> Iterator[None]:
     """Tells the other workers when this one fails."""
     try:
         yield
     except Exception as error:
-        with suppress(Exception):
-            exchange.abort(_text(error))
+        if links is not None:
+            with suppress(Exception):
+                links.abort(_text(error))
         raise
 
 
 @contextmanager
-def _exchange(job: Assignment, post: Post, meeting: Meeting) -> Iterator[Exchange]:
-    """The exchange with the others: over ipc when all are on one host."""
+def _links(job: Assignment, post: Post, meeting: Meeting) -> Iterator[Links | None]:
+    """The connections with the others: over ipc when all are on one host."""
     if job.size == 1:
-        yield Alone()
+        yield None
         return
     folder = None
     if job.transport == "ipc" or (job.transport == "auto" and len(set(post.hosts)) == 1):
         folder = _socket_folder(job, post.place)
-    exchange = SocketExchange(post.rank, job.size, folder or post.hosts[post.rank], job.run, job.patience)
+    links = Links(post.rank, job.size, folder or post.hosts[post.rank], job.run, job.patience)
     try:
-        yield open_exchange(exchange, meeting)
+        yield open_links(links, meeting)
     finally:
-        exchange.close()
+        links.close()
         if folder is not None and folder != post.place:
             with suppress(OSError):  # the last one to leave removes it
                 folder.rmdir()

@@ -6,8 +6,10 @@ Whoever sends was admitted to the run, but a head is checked before memory is ta
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from emberlog.kernels.cluster.exchange import Array, Summary
 
 FRAME_BYTES = 1 << 20  # an array travels in frames of this size: larger ones took twice as long
 FRAME_LIMIT = FRAME_BYTES + 4096  # and nothing larger is taken in: with room for what encryption adds
+MOST_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")  # of a message: no machine takes in more
 DTYPES = frozenset(np.dtype(name).str for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"))
 
 HELLO, STEP, FAILED = b"h", b"s", b"f"  # the first byte of a head
@@ -43,7 +46,7 @@ def head_of(step: int, summary: Summary, arrays: Sequence[Array]) -> Head:
     return Head(step, summary, tuple((array.dtype.str, array.size) for array in arrays))
 
 
-def decode_head(message: bytes, step: int) -> Head:
+def decode_head(message: bytes) -> Head:
     """The head of a step, checked."""
     if message[:1] != STEP:
         raise WireError("it is not the head of a step")
@@ -52,10 +55,10 @@ def decode_head(message: bytes, step: int) -> Head:
         head = Head(int(number), tuple(summary), tuple((str(dtype), int(length)) for dtype, length in arrays))
     except (ValueError, TypeError) as error:
         raise WireError(f"its head cannot be read: {error}") from error
-    if head.step != step:
-        raise WireError(f"it is of step {head.step}, while this is step {step}")
     if any(dtype not in DTYPES or length < 0 for dtype, length in head.arrays):
         raise WireError("it announces arrays of a kind that is not sent")
+    if sum(np.dtype(dtype).itemsize * length for dtype, length in head.arrays) > MOST_BYTES:
+        raise WireError(f"it announces more than {MOST_BYTES:,} bytes")
     if not all(isinstance(value, int | float) for value in head.summary):
         raise WireError("its summary has something else than numbers")
     return head
@@ -68,12 +71,18 @@ def frames(array: Array) -> Iterator[memoryview]:
         yield whole[start : start + FRAME_BYTES]
 
 
-class Incoming:
-    """What one peer sends in one step, as it comes in."""
+class Announces(Protocol):
+    """The head of a message: the type and length of each array that follows."""
 
-    def __init__(self, head: Head) -> None:
-        self.head = head
-        self.arrays: list[Array] = [np.empty(length, dtype) for dtype, length in head.arrays]
+    @property
+    def arrays(self) -> Sequence[tuple[str, int]]: ...
+
+
+class Incoming:
+    """The arrays of one message, as they come in."""
+
+    def __init__(self, announced: Sequence[tuple[str, int]]) -> None:
+        self.arrays: list[Array] = [np.empty(length, dtype) for dtype, length in announced]
         self._rest = [piece for array in self.arrays for piece in frames(array)][::-1]
 
     @property

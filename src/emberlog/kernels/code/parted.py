@@ -1,6 +1,6 @@
 """Loops of a worker that owns a part of every table: what it derives for others goes to outboxes.
 
-A fact is owned by a hash of its home columns (`parts.parcels.owners` computes the same). Own facts go into the tables,
+A fact is owned by a hash of its home columns (`kernels.owners` computes the same). Own facts go into the tables,
 so that these hold nothing else; of others the keys and the value are appended to lists, one for each table, which
 whoever called the loops empties.
 """
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from emberlog.components.layout import TableLayout
 from emberlog.kernels.code.loops import Loops
-
-MULTIPLIER = 0x9E3779B97F4A7C15
+from emberlog.kernels.owners import GOLDEN, HALF, LOW_BITS, QUARTER
 
 
 class Parted(Loops):
@@ -40,11 +39,13 @@ class Parted(Loops):
         out, parts = self.out, self.use("parts", "uint64", 0)
         owner, hashed = out.fresh("o"), "np.uint64(0)"
         for column in layout.home:
-            mixed = out.fresh("o")
-            key = f"np.uint64({keys[layout.keys.index(column)]})"
-            out.line(f"{mixed} = (({hashed} >> np.uint64(32)) ^ {key}) * np.uint64({MULTIPLIER:#x})")
-            hashed = mixed
-        out.line(f"{owner} = (({hashed} >> np.uint64(32)) * {parts}) >> np.uint64(32)")
+            bits, mixed = out.fresh("o"), out.fresh("o")
+            out.line(f"{bits} = np.uint64({keys[layout.keys.index(column)]})")
+            folded = f"({hashed} >> np.uint64({QUARTER})) ^ {bits} ^ ({bits} >> np.uint64({HALF}))"
+            out.line(f"{mixed} = (({folded}) & np.uint64({LOW_BITS:#x})) * np.uint64({GOLDEN:#x})")
+            hashed = out.fresh("o")
+            out.line(f"{hashed} = {mixed} & np.uint64({LOW_BITS:#x})")
+        out.line(f"{owner} = ({hashed} * {parts}) >> np.uint64({HALF})")
         return owner
 
     def post(self, layout: TableLayout, keys: list[str], value: str | None) -> None:

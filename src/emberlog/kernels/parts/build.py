@@ -12,8 +12,9 @@ from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder, by_name, check_contributors
+from emberlog.kernels.owners import owners
 from emberlog.kernels.parts.iterations import AccumulatingPart, ReplacingPart
-from emberlog.kernels.parts.parcels import Rows, divided, owners
+from emberlog.kernels.parts.parcels import Rows, divided
 from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
 from emberlog.kernels.watch import Watch
 
@@ -32,7 +33,7 @@ def build_parts(
     iteration goes on from `starts` until `end`, and each of its rounds has the contributions `exits`. Parts are
     evaluated over columns, or by loops that are `compiled`."""
     encoder = Encoder(plan.program, by_name([statics, exits, starts or {}]))
-    arrays = {name: [_wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
+    arrays = {name: [wide(c) for c in encoder.rows(name, table.columns)] for name, table in statics.items()}
     check_contributors(plan.program, arrays, statics)
     shares = _static_shares(plan, arrays, size)
     first = _first_rows(plan, encoder, exits, size)
@@ -62,7 +63,7 @@ def _first_rows(plan: WorkerPlan, encoder: Encoder, tables: Mapping[str, pa.Tabl
     """The rows of relations that each worker owns."""
     found: list[dict[str, list[Column]]] = [{} for _ in range(size)]
     for name, table in tables.items():
-        columns = [_wide(column) for column in encoder.rows(name, table.columns)]
+        columns = [wide(column) for column in encoder.rows(name, table.columns)]
         owner = owners([columns[spot] for spot in plan.homes[name]], table.num_rows, size)
         for rank, rows in divided(columns, owner):
             found[rank][name] = rows
@@ -90,6 +91,6 @@ def _static_shares(plan: WorkerPlan, arrays: Mapping[str, Columns], size: int) -
     return shares
 
 
-def _wide(column: Column) -> Column:
+def wide(column: Column) -> Column:
     """Ids and numbers in 64 bits."""
     return column if column.dtype.kind == "f" else column.astype(np.int64)

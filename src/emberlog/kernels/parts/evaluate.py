@@ -23,7 +23,7 @@ from emberlog.workers.part import Part
 from emberlog.workers.simulated import Costs, Simulation
 from emberlog.workers.stats import Coordinated
 from emberlog.workers.straggle import Straggle, disturbances
-from emberlog.workers.termination import Over, nothing_left
+from emberlog.workers.termination import Settled, nothing_left
 from emberlog.workers.threads import run_threads, thread_peers
 from emberlog.workers.worker import Worker
 
@@ -51,11 +51,11 @@ def evaluate_by_workers(
     given = (statics, exits, size, lambda rank: PartWatch(watch, facts, rank), starts, end)
     compiled = plan.program.mode != "replace" and _compiles(choices, statics, exits)
     encoder, parts = build_parts(plan, *given, compiled=compiled)
-    over: Over = nothing_left
+    settled: Settled = nothing_left
     auto = Auto(plan.condenses) if mode == "auto" else None
     if plan.program.mode == "replace":
-        over, auto, mode = settles(end), None, "bsp"
-    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)), over)
+        settled, auto, mode = settles(end), None, "bsp"
+    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)), settled)
     counts = {table.name: sum(part.size_of(table.name) for part in parts) for table in plan.program.tables}
     watch.look(sum(counts.values()))
     lanes = ran.lanes
@@ -117,18 +117,18 @@ def _run(
     auto: Auto | None,
     choices: Choices,
     look: Callable[[], None],
-    over: Over = nothing_left,
+    settled: Settled = nothing_left,
 ) -> Coordinated:
     """Lets workers with these parts work: on threads, or one after the other under a simulated clock."""
     size, straggle = len(parts), None if choices.straggle is None else Straggle.of(choices.straggle)
     if choices.simulate is not None:
-        simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto, over).run()
+        simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto, settled).run()
         return replace(simulated, why=_why(auto, "simulated"))
     if size == 1 and straggle is None:
-        alone = Worker(parts[0], Alone(), mode, auto, over)
+        alone = Worker(parts[0], Alone(), mode, auto, settled=settled)
         return Coordinated(mode, [alone.lane], run_alone(alone), _why(auto))
     peers = thread_peers(size)
-    workers = [Worker(part, own, mode, auto, over) for part, own in zip(parts, peers, strict=True)]
+    workers = [Worker(part, own, mode, auto, settled=settled) for part, own in zip(parts, peers, strict=True)]
     seconds = run_threads(workers, peers, disturbances(straggle, SEED, size), look)
     return Coordinated(mode, [worker.lane for worker in workers], seconds, _why(auto))
 

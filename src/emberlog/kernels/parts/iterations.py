@@ -27,7 +27,7 @@ from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Work
-from emberlog.workers.termination import Over
+from emberlog.workers.termination import Settled
 
 
 def begin_sums(part: EvaluatedPart, program: KernelProgram, start: Rows, first: Rows) -> None:
@@ -178,15 +178,15 @@ class ReplacingPart(ComponentPart):
         return self._next[table].columns()
 
 
-def settles(end: End | None) -> Over:
+def settles(end: End | None) -> Settled:
     """Tells from how far each part is from the end whether an iteration that replaces its state is over."""
 
-    def over(lefts: Collection[float]) -> bool:
+    def settled(lefts: Collection[float]) -> bool:
         if end is None:
             return not any(lefts)
         return end.reached(max(lefts) if end.function == "max" else sum(lefts))
 
-    return over
+    return settled
 
 
 def _distance(before: Facts, after: Facts) -> tuple[int, float, float]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from emberlog.components.program import KernelProgram
 from emberlog.kernels.columns.joins import Column
-from emberlog.kernels.parts.parcels import Rows, condensed, divided, owners
+from emberlog.kernels.owners import owners
+from emberlog.kernels.parts.parcels import Rows, condensed, divided
 
 
 class Outboxes:

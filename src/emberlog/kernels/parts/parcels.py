@@ -13,9 +13,6 @@ from emberlog.kernels.columns.facts import SAFE_SUM
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.watch import Failed
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-HALF = np.uint64(32)  # bits: the upper ones of a product depend on all of the number
-
 
 @dataclass(frozen=True)
 class Rows:
@@ -30,15 +27,6 @@ class Rows:
     @property
     def bytes(self) -> int:
         return sum(column.nbytes for columns in self.tables.values() for column in columns)
-
-
-def owners(columns: Sequence[Column], rows: int, size: int) -> Column:
-    """The worker that owns each row, by a hash of some of its columns; without any it is the first one."""
-    mixed = np.zeros(rows, np.uint64)
-    with np.errstate(over="ignore"):
-        for column in columns:
-            mixed = ((mixed >> HALF) ^ column.astype(np.uint64)) * MULTIPLIER
-    return ((mixed >> HALF) * np.uint64(size) >> HALF).astype(np.uint16)
 
 
 def divided(columns: Sequence[Column], owner: Column) -> Iterator[tuple[int, list[Column]]]:

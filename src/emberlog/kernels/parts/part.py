@@ -8,22 +8,25 @@ of all keys only once they hold many of these: memory follows the share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Protocol
 
 import numpy as np
 
-from emberlog.components.program import End
+from emberlog.components.program import End, Kind
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.facts import MOST_PLACES, Places, SumFacts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.columns.rounds import Budget, Interpreter
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.parts.parcels import Rows, condensed, divided, owners
+from emberlog.kernels.owners import owners
+from emberlog.kernels.parts.parcels import Rows, condensed, divided
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Part, Work
+
+OwnerNumber = Callable[[Kind, Column], Column]
 
 FILLED = 16  # codes for each fact: an array of them takes 128 bytes a fact
 
@@ -59,8 +62,11 @@ class ComponentPart(Interpreter):
         size: int,
         watch: Watch,
         end: End | None = None,
+        owner_number: OwnerNumber = lambda _, column: column,
     ) -> None:
+        """`owner_number` gives the numbers by which rows were placed, where these are not the ids of their values."""
         super().__init__(plan.placed, encoder, statics, Budget(), watch)
+        self._owner_number = owner_number
         self.plan = plan
         self.end = end
         self.rank = rank
@@ -136,7 +142,7 @@ class ComponentPart(Interpreter):
 
     def deliver(self, table: str, columns: Sequence[Column], rows: int) -> None:
         self.copied += rows if table in self.plan.copies else 0
-        owner = owners([columns[spot] for spot in self.plan.homes[table]], rows, self.size)
+        owner = owners(self._home(table, columns), rows, self.size)
         for peer, share in divided(columns, owner):
             if peer == self.rank:
                 self.keep(table, share, len(share[0]))
@@ -147,6 +153,11 @@ class ComponentPart(Interpreter):
     def keep(self, table: str, columns: Sequence[Column], rows: int) -> None:
         """Takes in facts that were derived here and lie here."""
         self.tables[table].put(columns, rows)
+
+    def _home(self, table: str, columns: Sequence[Column]) -> list[Column]:
+        """The numbers that say who owns facts of a table."""
+        kinds = self.tables[table].table.kinds
+        return [self._owner_number(kinds[spot], columns[spot]) for spot in self.plan.homes[table]]
 
     def held(self) -> Mapping[int, int]:
         return self._held.copy()

@@ -1,0 +1,110 @@
+"""What runs in a Spark task that has a part of a component: its share of the inputs, and messages to the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from time import monotonic
+
+import pyarrow as pa
+
+from emberlog.components.program import OVER_COLUMNS
+from emberlog.components.shares import WorkerPlan
+from emberlog.kernels.choices import Evaluated
+from emberlog.kernels.cluster.exchange import Alone, Array
+from emberlog.kernels.cluster.links import Links
+from emberlog.kernels.cluster.parts import Output
+from emberlog.kernels.cluster.peers import SocketPeers
+from emberlog.kernels.cluster.sockets import SocketExchange
+from emberlog.kernels.columns.joins import Column
+from emberlog.kernels.component_worker import ComponentWorker, giving_up
+from emberlog.kernels.encode import Encoder, is_unique
+from emberlog.kernels.parts.build import wide
+from emberlog.kernels.parts.dictionaries import agreed_encoder, owner_number
+from emberlog.kernels.parts.letters import Letters
+from emberlog.kernels.parts.parcels import Rows
+from emberlog.kernels.parts.part import ComponentPart
+from emberlog.kernels.watch import Unsuited, Watch
+from emberlog.workers.alone import Alone as AlonePeers
+from emberlog.workers.alone import run_alone
+from emberlog.workers.drive import drive
+from emberlog.workers.modes import Auto
+from emberlog.workers.straggle import Disturbance, Straggle
+from emberlog.workers.worker import Worker
+
+SEED = 0  # of stragglers: a run is disturbed in the same way each time
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartWorker(ComponentWorker):
+    """Evaluates its part of a component that workers share out. Inputs are this worker's rows: `static/p` by the names
+    of the plan, `exit/p`, and `unique/n` of what must be unique for the component's sums to be right."""
+
+    plan: WorkerPlan
+    mode: str
+
+    def __call__(
+        self, rank: int, size: int, inputs: dict[str, list[Array]], links: Links | None, output: Output, /
+    ) -> bytes:
+        watched = self.begin(output)
+        with giving_up():
+            self._check_contributors(inputs)
+            part = self._part(rank, size, inputs, links, watched.watch)
+            auto = Auto(self.plan.condenses) if self.mode == "auto" else None
+            worker, seconds = self._run(part, auto, links)
+            done = Evaluated(
+                part.encoder,
+                {name: part.tables[name].count for name in self.names},
+                f"{size} workers {OVER_COLUMNS}, {self.mode}",
+                rounds=worker.lane.iterations,
+                derivations=worker.lane.derivations,
+                bytes_exchanged=worker.lane.bytes,
+                pieces=lambda name: iter([part.rows(name)]),
+            )
+            told = self.write(done, watched, output)
+        ran = {"lane": asdict(worker.lane), "seconds": seconds, "why": "" if auto is None else auto.why}
+        return json.dumps(told | ran).encode()
+
+    def _check_contributors(self, inputs: Mapping[str, list[Array]]) -> None:
+        """Raises where a contributor of `sum<(K,V)>` has several values at a time: its rows are all here."""
+        for number, (name, columns) in enumerate(self.program.unique):
+            rows = inputs[f"unique/{number}"]
+            keys = [rows[place] for place in self.program.read_places(name, columns)]
+            if not is_unique(keys, len(rows[0])):
+                raise Unsuited(f"a contributor has several values in `{name}`")
+
+    def _part(
+        self, rank: int, size: int, inputs: Mapping[str, list[Array]], links: Links | None, watch: Watch
+    ) -> ComponentPart:
+        """The part with its first facts."""
+        exchange = Alone() if links is None else SocketExchange(links)
+        statics = {name: self.table(source, inputs[f"static/{name}"]) for name, source in self.plan.sources.items()}
+        exits = {name: self.table(name, inputs[f"exit/{name}"]) for name in self.names}
+        seen: dict[str, list[pa.Table]] = {name: [table] for name, table in exits.items()}
+        for name, table in statics.items():
+            seen.setdefault(self.plan.sources[name], []).append(table)
+        encoder = agreed_encoder(self.program, seen, exchange)
+        shares = {name: _columns(encoder, self.plan.sources[name], table) for name, table in statics.items()}
+        part = ComponentPart(self.plan, encoder, shares, rank, size, watch, owner_number=partial(owner_number, encoder))
+        for name, table in exits.items():
+            if table.num_rows:
+                part.put(Rows({name: _columns(encoder, name, table)}))
+        return part
+
+    def _run(self, part: ComponentPart, auto: Auto | None, links: Links | None) -> tuple[Worker, float]:
+        """The worker after its work, and the seconds that this took."""
+        if links is None:
+            worker = Worker(part, AlonePeers(), self.mode, auto)
+            return worker, run_alone(worker)
+        begun, straggle = monotonic(), self.choices.straggle
+        peers = SocketPeers(links, Letters(self.plan.placed.tables))
+        worker = Worker(part, peers, self.mode, auto)
+        drive(worker, peers, None if straggle is None else Disturbance(Straggle.of(straggle), SEED, links.rank))
+        peers.leave()
+        return worker, monotonic() - begun
+
+
+def _columns(encoder: Encoder, relation: str, table: pa.Table) -> list[Column]:
+    return [wide(column) for column in encoder.rows(relation, table.columns)]
