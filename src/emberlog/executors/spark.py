@@ -229,7 +229,7 @@ class SparkExecutor(Executor):
     def evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         stratum = self.pushing.substituted(stratum)
         needed = inputs(stratum)
-        if self._fits_driver(stratum, needed, stats):
+        if stratum.names in self.driver.finished or self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
             stats.restart()
