@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from emberlog.choose.above import Continued, continued_components
 from emberlog.choose.ways import Inputs, Way, choose_way, interprets
 from emberlog.choose.wishes import Wishes
 from emberlog.components.linear import is_linear
@@ -44,7 +45,8 @@ class Choice:
     `sql` is by statements, `columns` by operators over Arrow's columns (what only loops read, while it is small),
     `interpreter` and `loops` by the kernels, `workers` by those that share it out and coordinate. A `trial` is by
     statements as long as that is short, then by loops. `why` says why this evaluator. `program` is the component as
-    kernels read it, where they can.
+    kernels read it, where they can. `continued` are strata above it that its loops go on with; of such a stratum,
+    `continues` has the names of the component, and the rest is how it is evaluated if the loops do not get there.
     """
 
     evaluator: Evaluator
@@ -54,13 +56,20 @@ class Choice:
     kept: Decision | None = None
     inputs: Inputs | None = None
     uncoordinated: str = ""  # where workers were to coordinate: why they do not share it out
+    continued: Continued | None = None
+    continues: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> KernelProgram | None:
+        """The component with what its loops go on with."""
+        return self.program if self.continued is None else self.continued.program
 
     @cached_property
     def way(self) -> Way | None:
         """How the loops would go about it."""
-        if self.program is None:
+        if self.whole is None:
             return None
-        return choose_way(self.program, self.setting.wishes, self.setting.workers or 2, self.inputs)
+        return choose_way(self.whole, self.setting.wishes, self.setting.workers or 2, self.inputs)
 
     @property
     def worker_plan(self) -> WorkerPlan | None:
@@ -98,7 +107,21 @@ class Choice:
             return dict.fromkeys(stratum.names, None)
         return {name: self.way.pivots.get(name) or None for name in stratum.names}
 
+    def together(self, stratum: Stratum) -> Stratum:
+        """The component and what its loops go on with, as one."""
+        if self.continued is None:
+            return stratum
+        above = (relation for other in self.continued.strata for relation in other.relations)
+        return replace(stratum, relations=(*stratum.relations, *above))
+
     def __str__(self) -> str:
+        if self.continues:
+            below = ", ".join(self.continues)
+            return f"kernel: the loops of {below} go on with it, pivot by pivot; where they do not, {self._alone}"
+        return self._alone
+
+    @property
+    def _alone(self) -> str:
         match self.evaluator:
             case "sql":
                 return f"sql: {self.why}" if self.why else "sql"
@@ -132,9 +155,28 @@ def choose(plan: ProgramPlan, setting: Setting) -> dict[tuple[str, ...], Choice]
     for stratum in plan.strata:
         if stratum.evaluation == "once":
             found[stratum.names] = _computed_once(stratum, plan, setting, found)
-        elif found[stratum.names].by_kernels:
+    found = _continued(plan, setting, found)
+    for stratum in plan.strata:
+        if found[stratum.names].by_kernels:
             found[stratum.names] = keeping(found[stratum.names], stratum, plan, setting.rows)
     return found
+
+
+def _continued(plan: ProgramPlan, setting: Setting, found: Chosen) -> dict[tuple[str, ...], Choice]:
+    """The choices in which loops go on with strata above."""
+    if not setting.wishes.continues:
+        return dict(found)
+    by_loops = {
+        names: choice.program
+        for names, choice in found.items()
+        if choice.program is not None and choice.program.mode == "delta" and choice.evaluator != "workers"
+    }
+    more = continued_components(plan, by_loops, setting.wishes)
+    above = {stratum.names: names for names, continued in more.items() for stratum in continued.strata}
+    return {
+        names: replace(choice, continued=more.get(names), continues=above.get(names, ()))
+        for names, choice in found.items()
+    }
 
 
 def _coordinated(
@@ -174,6 +216,8 @@ def _shared_out(program: KernelProgram, setting: Setting) -> WorkerPlan | Inelig
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
     """The choice for a stratum where another executor evaluates it, or other workers do."""
     placed = replace(choice, setting=setting)
+    if setting.executor == "spark":
+        placed = replace(placed, continued=None)
     # What threads of one process keep does not depend on how many they are.
     same = not choice.by_kernels or choice.setting.executor == setting.executor == "local"
     return placed if same else keeping(placed, stratum, plan, setting.rows)
@@ -182,7 +226,13 @@ def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: S
 def keeping(choice: Choice, stratum: Stratum, plan: ProgramPlan, rows: frozenset[str]) -> Choice:
     """The choice for a component with what is kept of its relations, where these `rows` are asked for."""
     only_counts = choice.setting.executor == "local"
-    return replace(choice, kept=decide(stratum, plan, rows, choice.split(stratum), only_counts=only_counts))
+    whole = choice.together(stratum)
+    return replace(choice, kept=decide(whole, plan, rows, choice.split(whole), only_counts=only_counts))
+
+
+def apart(choice: Choice, stratum: Stratum, plan: ProgramPlan, rows: frozenset[str]) -> Choice:
+    """The choice for a component without what its loops might go on with."""
+    return keeping(replace(choice, continued=None), stratum, plan, rows)
 
 
 def refine(choice: Choice, inputs: Inputs) -> Choice:

@@ -52,6 +52,12 @@ class Wishes:
         pivot."""
         return self.exchange or self.partition is not None
 
+    @property
+    def continues(self) -> bool:
+        """True if loops may go on with strata above: nobody asks for a way in which pivots are not by themselves."""
+        apart = self.decompose and not self.swaps and self.coordination is None
+        return apart and self.storage not in ("rows", "columns")
+
     @staticmethod
     def of(options: Mapping[str, Any]) -> Wishes:
         """The wishes among the options of a run. Raises UsageError for those that there are none of."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from emberlog.components.domains import goal_variables, kind_of, variables_of
 from emberlog.components.layout import TableLayout
 from emberlog.components.nests import Key, Nest, Probe, Walk, probes, read_by
-from emberlog.components.program import Atom, Check, Id, KernelProgram, Let
+from emberlog.components.program import Atom, Check, Goal, Id, KernelProgram, Let, Missing
 from emberlog.syntax.nodes import Variable
 
 MOST_COLUMNS = 2  # of an index whose rows are divided
@@ -46,21 +46,29 @@ def added_columns(program: KernelProgram) -> list[tuple[str, int]]:
 
 
 def is_maskable(program: KernelProgram, layouts: Mapping[str, TableLayout], nests: tuple[Nest, ...]) -> bool:
-    """Do the rules do nothing with their pivot but hand it on, and are all tables sets with a slot for each key?"""
+    """Do the rules do nothing with their pivot but hand it on, and are all tables sets with a slot for each key?
+
+    Rules above may look up finished facts, too: pivots that have one are a mask.
+    """
     if any(layout.table.fold != "set" or layout.storage != "dense" for layout in layouts.values()):
         return False
     for nest in nests:
         pivoted = _pivot_names(nest, program, layouts)
-        if any(isinstance(step, Walk) for step in nest.steps):
+        walks = [step for step in nest.steps if isinstance(step, Walk)]
+        if any(not nest.above or not set(layouts[walk.relation].keys) <= set(walk.bound) for walk in walks):
             return False
         # A check is of the atom that the nest starts from: the pivot stands in it once more.
-        others = [*nest.checks, *(g for g in nest.rule.body if not (isinstance(g, Atom) and program.table(g.relation)))]
+        others = [*nest.checks, *(goal for goal in nest.rule.body if not _is_of_table(goal, program))]
         if any(not pivoted.isdisjoint(goal_variables(goal)) for goal in others):
             return False
         head = layouts[nest.rule.head]
         if any(name in pivoted for key in head.keys for name in variables_of(nest.rule.arguments[key])):
             return False
     return True
+
+
+def _is_of_table(goal: Goal, program: KernelProgram) -> bool:
+    return isinstance(goal, Atom | Missing) and program.table(goal.relation) is not None
 
 
 def orders_ids(nests: tuple[Nest, ...]) -> bool:

@@ -121,7 +121,7 @@ def _chains(table: Table, keys: tuple[int, ...], nests: tuple[Nest, ...]) -> tup
 
 def _counted(name: str, program: KernelProgram, nests: tuple[Nest, ...]) -> bool:
     for nest in nests:
-        head = program.table(nest.rule.head)
+        head = None if nest.above else program.table(nest.rule.head)
         if head is not None and head.fold == "sum":
             if any(isinstance(step, Walk) and step.relation == name for step in nest.steps):
                 return True

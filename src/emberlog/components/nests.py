@@ -2,7 +2,8 @@
 
 A rule has a nest for each atom that carries a change. It starts from a fact of that atom; the others are found through
 indexes, among all facts that were taken up before it or with it. Facts are taken up one by one, so that this is the
-same as `old` and `new` for a rule that reads each relation once; others have heads that may meet a binding twice.
+same as `old` and `new` for a rule that reads each relation once; others have heads that may meet a binding twice. A
+rule above has one nest, which starts from every finished fact of one atom.
 
 In a nest a condition stands as far out as its variables allow, then atoms all of whose columns are known, then those of
 which one row is known to match, then the others in the order of the text. An atom waits while one of its variables can
@@ -12,7 +13,7 @@ still be computed: the loops must meet every value that may be missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from emberlog.components.domains import goal_variables, variables_of
@@ -39,12 +40,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The facts of a table in which the columns `bound` have the values of `terms`."""
+    """The facts of a table in which the columns `bound` have the values of `terms`.
+
+    With `absent` there must be none.
+    """
 
     relation: str
     bound: tuple[int, ...]
     terms: tuple[Term, ...]
     binds: tuple[tuple[int, str], ...]
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ Key: TypeAlias = tuple[str, tuple[int, ...]]  # a static index: relation, bound 
 @dataclass(frozen=True, slots=True)
 class Nest:
     """The loops of a rule that start from a fact of `table`, whose columns `binds` are read. `kinds` has the variables
-    of the rule, and those of columns that are compared with what is known."""
+    of the rule, and those of columns that are compared with what is known. A rule `above` reads finished facts."""
 
     rule: KernelRule
     kinds: Mapping[str, Kind] = field(compare=False, repr=False)
@@ -75,11 +80,15 @@ class Nest:
     binds: tuple[tuple[int, str], ...]
     checks: tuple[Check, ...]
     steps: tuple[Step, ...]
+    above: bool = False
 
 
 def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
     """Every nest of the program. The variables in pivot positions are known from the start."""
-    return tuple(_nest(rule, spot, program, pivots) for rule in program.rules for spot in rule.carriers)
+    rules = ((rule, rule in program.above) for rule in (*program.rules, *program.above))
+    return tuple(
+        replace(_nest(rule, spot, program, pivots), above=above) for rule, above in rules for spot in rule.carriers
+    )
 
 
 def too_large(planned: tuple[Nest, ...]) -> str:
@@ -231,7 +240,8 @@ class _Order:
                 return [goal]
             case Missing(relation, arguments):
                 terms = {position: argument for position, argument in enumerate(arguments) if argument is not None}
-                return [Probe(relation, tuple(terms), tuple(terms.values()), (), absent=True)]
+                kind = Probe if self.program.table(relation) is None else Walk
+                return [kind(relation, tuple(terms), tuple(terms.values()), (), absent=True)]
             case Atom():
                 return self._found(goal, later)
 

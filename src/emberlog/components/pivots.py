@@ -1,16 +1,16 @@
-"""Pivots: argument positions that every recursive rule hands on unchanged.
+"""Pivots: argument positions that every rule hands on unchanged, the recursive ones and those above.
 
-A pivot set has a list of positions for each table such that, in every recursive rule, the head and every recursive
-atom carry the same variables there, in the same order, and each once. Facts with different values there never meet, so
-that the fixpoint falls apart into one for each value, in which the values need no comparing. Found as the largest such
-set: a position of the first table is tried together with each combination that rules force on the other tables.
+A pivot set has a list of positions for each table such that, in every rule, the head and every atom of a table, negated
+or not, carry the same variables there, in the same order, and each once. Facts with different values there never meet,
+so that the fixpoint falls apart into one for each value, in which the values need no comparing. Found as the largest
+such set: a position of the first table is tried together with each combination that rules force on the other tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from emberlog.components.program import Atom, Id, KernelProgram
+from emberlog.components.program import Atom, Id, KernelProgram, KernelRule, Missing
 from emberlog.syntax.nodes import Variable
 
 Pivots = dict[str, tuple[int, ...]]
@@ -31,7 +31,7 @@ def pivots(program: KernelProgram) -> Pivots:
 
 def _are_apart(program: KernelProgram, one: Mapping[str, int], other: Mapping[str, int]) -> bool:
     """True if no rule carries one variable at both: `p(X,X) <- p(X,X), ...` would have to compare their values."""
-    places = ((rule.arguments[one[rule.head]], rule.arguments[other[rule.head]]) for rule in program.rules)
+    places = ((rule.arguments[one[rule.head]], rule.arguments[other[rule.head]]) for rule in _rules(program))
     return all(one[name] != other[name] for name in one) and all(left != right for left, right in places)
 
 
@@ -50,8 +50,8 @@ def _grown(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int
 def _extended(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, int]] | None:
     """The assignments with one table more that a rule allows; None if every table has its position and all rules keep
     them."""
-    for rule in program.rules:
-        atoms = [goal for goal in rule.body if isinstance(goal, Atom) and program.table(goal.relation)]
+    for rule in _rules(program):
+        atoms = [goal for goal in rule.body if isinstance(goal, Atom | Missing) and program.table(goal.relation)]
         places = [(rule.head, rule.arguments), *((atom.relation, atom.arguments) for atom in atoms)]
         known = [(name, arguments) for name, arguments in places if name in chosen]
         if not known:
@@ -69,6 +69,10 @@ def _extended(program: KernelProgram, chosen: dict[str, int]) -> list[dict[str, 
                 assert table is not None
                 return [{**chosen, name: spot} for spot in table.keys if arguments[spot] == carried]
     return None if len(chosen) == len(program.tables) else []
+
+
+def _rules(program: KernelProgram) -> tuple[KernelRule, ...]:
+    return (*program.rules, *program.above)
 
 
 def divided(found: Pivots, program: KernelProgram, partition: Mapping[str, int] | None) -> Pivots:

@@ -1,5 +1,7 @@
 """A recursive component as the kernels see it: tables, statics, rules over variables of known kinds.
 
+Strata above it may be part of its program: rules that are applied once, to finished facts.
+
 Values are of three kinds. An `Id` is a position in the sorted dictionary of a domain: columns that are only matched,
 copied and compared share one. `int` and `float` are plain 64-bit numbers, for what is computed with. An `int` has a
 sign, in unsigned columns too: one of 2^63 or more ends the run, as overflow does.
@@ -8,7 +10,7 @@ sign, in unsigned columns too: one of 2^63 or more ends the run, as overflow doe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from emberlog.analysis.program import Signature
@@ -49,7 +51,7 @@ Fold: TypeAlias = Literal["set", "min", "max", "sum"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A recursive relation. `value` is the position of the aggregated column; the others are its keys.
+    """A relation that loops compute. `value` is the position of the aggregated column; the others are its keys.
 
     A count is a sum of ones.
     """
@@ -133,7 +135,8 @@ class KernelProgram:
     `rules` are the recursive ones; what the others give is computed by the relational evaluator (`exits`). `delta`
     programs take up what is new. Iterations have two ways: `accumulate` hands on what sums change by, which a proof
     allows; `replace` computes a new state from the last one. `unique` are (static, columns) that must determine the
-    static's rows for `sum<(K,V)>` to be a plain sum: checked against the data.
+    static's rows for `sum<(K,V)>` to be a plain sum: checked against the data. `above` are rules of strata above, in
+    the order of these; their heads are the last of the tables.
     """
 
     tables: tuple[Table, ...]
@@ -143,6 +146,22 @@ class KernelProgram:
     signatures: Mapping[str, Signature] = field(compare=False, repr=False)
     mode: Literal["delta", "accumulate", "replace"] = "delta"
     unique: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    above: tuple[KernelRule, ...] = ()
+
+    @property
+    def heads_above(self) -> tuple[str, ...]:
+        """The tables that rules above fill, in the order in which they do."""
+        return tuple(dict.fromkeys(rule.head for rule in self.above))
+
+    @property
+    def alone(self) -> KernelProgram:
+        """The component without the strata above it."""
+        if not self.above:
+            return self
+        read = {goal.relation for rule in self.rules for goal in rule.body if isinstance(goal, Atom | Missing)}
+        tables = tuple(table for table in self.tables if table.name not in self.heads_above)
+        statics = tuple(static for static in self.statics if static.name in read)
+        return replace(self, tables=tables, statics=statics, above=())
 
     def table(self, name: str) -> Table | None:
         return next((table for table in self.tables if table.name == name), None)

@@ -71,7 +71,10 @@ def evaluate_locally(
     count: Callable[[str], int],
     fetch: Callable[[str], pa.Table],
 ) -> dict[str, KernelResult]:
-    """Evaluates a component by kernels in this process; `count` and `fetch` give the rows of other relations."""
+    """Evaluates a component by kernels in this process, and strata above it that are part of the program.
+
+    `count` and `fetch` give the rows of other relations.
+    """
     from emberlog.kernels.cache import COMPILING
     from emberlog.kernels.evaluate import evaluate
     from emberlog.kernels.watch import MeterWatch
@@ -92,7 +95,8 @@ def evaluate_locally(
     stats.how = evaluated.how
     stats.events += evaluated.events
     stats.derivations = evaluated.derivations
-    stats.facts = sum(evaluated.counts.values())
+    stats.facts = sum(evaluated.counts[name] for name in stratum.names)
+    found = sum(evaluated.counts.values())
     stats.rounds = max(stats.rounds, evaluated.rounds)
     stats.bytes_exchanged = evaluated.bytes_exchanged
     stats.residual = evaluated.residual
@@ -102,9 +106,9 @@ def evaluate_locally(
         stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {evaluated.residual:.3g}"
     meter.clock.part("compile", names, COMPILING.seconds - compiled)
     meter.clock.part("encode", names, evaluated.encoder.encoding.seconds)
-    meter.check(stats, stats.facts)
-    meter.rows += stats.facts
-    return {name: KernelResult(name, evaluated, infinite, meter.stop) for name in stratum.names}
+    meter.check(stats, found)
+    meter.rows += found
+    return {name: KernelResult(name, evaluated, infinite, meter.stop) for name in evaluated.counts}
 
 
 def first_rows(

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from emberlog.choose.strata import Choice, refine, refusal
+from emberlog.choose.strata import Choice, apart, refine, refusal
 from emberlog.choose.ways import Inputs
 from emberlog.compiled import Compiled
 from emberlog.components.program import OVER_COLUMNS, KernelProgram
@@ -64,6 +64,7 @@ class LocalExecutor(Executor):
         self.sql = SqlEvaluator(self.engine, self.plan.rules, self.meter)
         self.store = self.sql.relations = Store(self.engine, self.sql.table)
         self.counted = counted_relations(self.plan)
+        self.finished: dict[tuple[str, ...], str] = {}  # strata that loops of a component below went on with, and how
 
     def load(self, given: Given) -> None:
         self.load_table(given, self.read(given))
@@ -149,6 +150,10 @@ class LocalExecutor(Executor):
 
     def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
         choice = self._refined(self.choices[stratum.names])
+        if stratum.names in self.finished:
+            stats.evaluator, stats.how, stats.stopped = "kernel", self.finished[stratum.names], COMPUTED_ONCE
+            stats.facts = sum(map(self.count, stratum.names))
+            return
         if choice.uncoordinated:
             stats.events.append(Event("no workers that coordinate", choice.uncoordinated))
         if choice.evaluator == "columns" and self._directly(stratum, stats):
@@ -189,6 +194,11 @@ class LocalExecutor(Executor):
         from emberlog.kernels.watch import Unsuited
 
         failed = self._evaluated(stratum, choice, stats)
+        if failed is not None and choice.continued is not None:
+            stats.restart()
+            above = ", ".join(choice.continued.names)
+            stats.events.append(Event(f"{above} apart", str(failed) or "an operation had no value"))
+            failed = self._evaluated(stratum, self._apart(choice, stratum), stats)
         if failed is None:
             return
         # What the kernels held is gone by now, and room for SQL.
@@ -204,7 +214,7 @@ class LocalExecutor(Executor):
         """Evaluates a component by kernels; what they gave up with, if they did."""
         from emberlog.kernels.watch import Failed, Unsuited
 
-        program, decision = choice.program, choice.kept
+        program, decision = choice.whole, choice.kept
         assert program is not None and decision is not None
         # Whether sums are infinite can be told from their rows only.
         choices = replace(self._choices(), keep=None if program.float_sums else decision.keep)
@@ -217,15 +227,29 @@ class LocalExecutor(Executor):
             from emberlog.sql.cycles import with_cycle
 
             raise with_cycle(error, self._growth(stratum, program)) from error.__cause__
+        if choice.continued is not None and found.keys().isdisjoint(choice.continued.names):
+            choice = self._apart(choice, stratum)
         for name, result in found.items():
             self.store.put_encoded(name, result)
         if any(result.infinite for result in found.values()):
             self._refuse_infinity(stratum, stats)
+        self._go_on(choice, stratum, stats)
+        return None
+
+    def _go_on(self, choice: Choice, stratum: Stratum, stats: StratumStats) -> None:
+        """Tells what became of the rows of a component, and of strata above it that its loops went on with."""
+        decision = choice.kept
+        assert decision is not None
         stats.kept = decision.text
         for partial in decision.partials:
             self._load_count(partial)
-        self.pushing.done(stratum, decision)
-        return None
+        continued = () if choice.continued is None else choice.continued.strata
+        self.pushing.done(stratum, decision, [name for above in continued for name in above.names])
+        for above in continued:
+            self.finished[above.names] = f"by the loops of {', '.join(stratum.names)}, pivot by pivot"
+
+    def _apart(self, choice: Choice, stratum: Stratum) -> Choice:
+        return apart(choice, stratum, self.plan, self.pushing.rows)
 
     def _refuse_infinity(self, stratum: Stratum, stats: StratumStats) -> None:
         from emberlog.sql.cycles import refuse_infinity
@@ -237,6 +261,9 @@ class LocalExecutor(Executor):
         """Raises where what the kernels read would not fit in memory."""
         from emberlog.kernels.watch import Unsuited
 
+        absent = [static.name for static in program.statics if static.name not in self.store]
+        if absent:
+            raise Unsuited(f"{absent[0]} is not in this process")
         many = [s.name for s in program.statics if s.name in self.store.heavy and not self.store.in_arrow(s.name)]
         needed = sum(self.store.heavy[name].rows * self._row(name) for name in many)
         if needed > self.budget.left():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from emberlog.kernels.partials import ROWS, Asked
@@ -19,9 +20,10 @@ class Pushing:
     made: dict[Plan, Plan] = field(default_factory=dict)  # nodes that workers evaluated, and what stands for them
     unkept: dict[str, Stratum] = field(default_factory=dict)  # relations whose rows were not kept
 
-    def done(self, stratum: Stratum, decision: Decision) -> None:
-        """A component was evaluated, and its rows are gone but for those that the decision keeps."""
-        self.unkept |= {name: stratum for name in stratum.names if name not in decision.keep}
+    def done(self, stratum: Stratum, decision: Decision, above: Iterable[str] = ()) -> None:
+        """A component was evaluated, and relations of strata `above` with it; the rows are gone but for those that the
+        decision keeps."""
+        self.unkept |= {name: stratum for name in (*stratum.names, *above) if name not in decision.keep}
         self.made |= {partial.node: partial.rest for partial in decision.partials}
 
     def together(self, partial: Partial) -> None:
@@ -32,8 +34,9 @@ class Pushing:
         """The stratum to evaluate again because the rows of a relation are wanted after all; None if they are there."""
         stratum = self.unkept.get(relation)
         if stratum is not None:
-            self.rows |= set(stratum.names)
-            for name in stratum.names:
+            names = stratum.names if relation in stratum.names else (relation,)
+            self.rows |= set(names)
+            for name in names:
                 self.unkept.pop(name, None)
         return stratum
 

@@ -231,7 +231,7 @@ class SparkExecutor(Executor):
         stratum = self.pushing.substituted(stratum)
         needed = inputs(stratum)
         uncoordinated = self.choices[stratum.names].uncoordinated
-        if self._fits_driver(stratum, needed, stats):
+        if stratum.names in self.driver.finished or self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
             stats.restart()

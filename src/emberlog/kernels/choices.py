@@ -54,12 +54,14 @@ class Evaluated:
 
     def has_infinite_sums(self) -> bool:
         """True if a sum of floats is infinite; none is in the data, so that it grew or overflowed. Raises `Failed` if
-        one is no number: what follows from it depends on the order in which changes came."""
+        one is no number: what follows from it depends on the order in which changes came. A sum above a recursion must
+        be finite: statements tell whether it counts."""
         found = False
         for table in self.encoder.program.float_sums:
             assert table.value is not None
+            above = table.name in self.encoder.program.heads_above
             for piece in self.pieces(table.name):
-                if np.isnan(piece[table.value]).any():
+                if np.isnan(piece[table.value]).any() or (above and np.isinf(piece[table.value]).any()):
                     raise Failed
                 found = found or bool(np.isinf(piece[table.value]).any())
         return found

@@ -39,24 +39,26 @@ def evaluate(
     """The fixpoint, or the end of the iteration from `starts` whose rounds have the contributions `exits` each.
 
     Raises `Unsuited` or `Failed` where the relational evaluator has to do it. `again` is called when what the watch was
-    told so far is void, because the evaluation begins again.
+    told so far is void, because the evaluation begins again. What is small is evaluated without the strata above it.
     """
+    alone = program.alone  # only loops go on with strata above
+    read = {static.name: statics[static.name] for static in alone.statics}
     if choices.coordination is not None:
-        small = small_statics({name: table.num_rows for name, table in statics.items()})
-        plan = plan_workers(program, choices.partition, small)
+        small = small_statics({name: table.num_rows for name, table in read.items()})
+        plan = plan_workers(alone, choices.partition, small)
         if isinstance(plan, WorkerPlan):
-            return evaluate_by_workers(plan, statics, exits, watch, choices, starts, end)
+            return evaluate_by_workers(plan, read, exits, watch, choices, starts, end)
     if choices.storage == "columns":
         try:
             room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING_BYTES
-            return interpret(program, statics, exits, watch, Budget(min(MOST_BINDINGS, max(room, SMALL_BINDINGS))))
+            return interpret(alone, read, exits, watch, Budget(min(MOST_BINDINGS, max(room, SMALL_BINDINGS))))
         except Overworked as error:
             raise Unsuited(str(error)) from None
-    stopped, key = list[Event](), hash((program.tables, program.rules))
-    if cache.INTERPRETS and interprets(program, choices, _inputs(statics, exits, choices)) and _is_short(key):
+    stopped, key = list[Event](), hash((alone.tables, alone.rules))
+    if cache.INTERPRETS and interprets(alone, choices, _inputs(read, exits, choices)) and _is_short(key):
         budget = Budget(SMALL_BINDINGS, SMALL_SECONDS)
         try:
-            return interpret(program, statics, exits, watch, budget)
+            return interpret(alone, read, exits, watch, budget)
         except Overworked as error:
             _SPENT[key] = SMALL_SECONDS
             again()

@@ -44,7 +44,7 @@ class Block:
 
 
 class MaskedRun(ByPivots):
-    """Blocks of pivots. After `run` it has the result: counts, and rows unless they were not kept; their ids are those
+    """Blocks of pivots. After `run` it has the result: counts, and the rows of tables that are kept. Ids are those
     before the `numbering`. The first blocks raise `Disordered` if they take more than `patience` derivations."""
 
     def __init__(self, *given: Any, numbering: Numbering = AS_THEY_ARE, patience: int = INT64_MAX) -> None:
@@ -78,7 +78,7 @@ class MaskedRun(ByPivots):
         """Raises where some pivots come to their end soon, and have little in common."""
         state, room = self._made()
         self._call(state, pivots, SOON)
-        if state.figure("work") > SOON:
+        if state.figure("left"):
             return  # facts are left in these tables
         slots = sum(state.count(name) for name in self.prepared.tables)
         facts = sum(self._drain(state, name, _room(0)) for name in self.prepared.tables)
@@ -93,11 +93,11 @@ class MaskedRun(ByPivots):
             patience = self.patience if self.hasty > 0 else INT64_MAX
             self.hasty -= 1
         self._call(state, pivots, patience)
-        if state.figure("work") > patience:
+        if state.figure("left"):
             raise Disordered(f"{patience:,} derivations were not enough for a block of pivots")
         for name, t in self.prepared.tables.items():
             facts, count = self._drain(state, name, room), state.count(name)
-            if self.keep and count:
+            if name in self.keep and count:
                 slots = self.memory.keep_copy(state.arrays[f"{t}_log"][:count])
                 self.blocks[name].append(Block(pivots.start, slots, self.memory.keep_copy(room[:count])))
             with self.lock:

@@ -72,6 +72,10 @@ def evaluate(
     way = choose_way(program, choices, choices.workers, inputs, 1 if peers is None else peers.size)
     if way.unfit:
         raise Unsuited(way.unfit)
+    if program.above:
+        alone = choose_way(program.alone, choices, choices.workers, inputs, 1 if peers is None else peers.size)
+        if not way.pivoted or alone.kind != way.kind:
+            raise Unsuited(f"the recursion alone is evaluated in a better way ({alone.kind})")
     if way.composed is not None:
         try:
             return _by_rows(way.composed, encoder, arrays, first, choices, watch, memory)
@@ -231,7 +235,7 @@ def _by_pivots(
     numbering: Numbering | None = None,
 ) -> Evaluated:
     """By pivots. With a `numbering` they and what is prepared have its ids."""
-    keep = choices.keep is None or not choices.keep.isdisjoint(prepared.tables)
+    keep = frozenset(prepared.tables) if choices.keep is None else choices.keep
     masked = prepared.way.kind == "masks"
     many = "512 pivots at a time" if masked else "pivot by pivot"
     how = f"{many} ({_pivots(prepared.way.pivots)}), {_storages(prepared)}, {_workers(choices.workers)}"

@@ -100,7 +100,7 @@ def _steps(prepared: Prepared, statics: Mapping[str, Lazy]) -> Iterator[Edges]:
         (probe.relation, source, target)
         for nest in prepared.way.nests
         for probe in probes(nest)
-        if not probe.absent
+        if not nest.above and not probe.absent
         for source in probe.bound
         for target, _ in probe.binds
     }
@@ -114,7 +114,8 @@ def _steps(prepared: Prepared, statics: Mapping[str, Lazy]) -> Iterator[Edges]:
 
 def _starts(prepared: Prepared, exits: Mapping[str, Arrays]) -> Iterator[Edges]:
     """The rows that pivots begin with, from a pivot to the keys of its slots."""
-    for name, layout in prepared.layouts.items():
+    for name in prepared.recursive:
+        layout = prepared.layouts[name]
         kinds, columns = layout.table.kinds, exits[name]
         for spot in prepared.way.pivots[name]:
             for key in layout.keys:

@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass
 class Pivoted:
-    """The result: pieces of each table. Without `keep` rows were counted only."""
+    """The result: pieces of each table that is kept; the rows of others were counted only."""
 
     prepared: Prepared
     pivots: list[np.ndarray[Any, Any]]
@@ -66,14 +66,15 @@ class Pivoted:
 
 
 class ByPivots:
-    """What evaluations by pivots begin with: the pivots that occur, and the exit rows of each."""
+    """What evaluations by pivots begin with: the pivots that occur, and the exit rows of each. `keep` are the tables
+    whose rows are kept."""
 
     def __init__(
         self,
         prepared: Prepared,
         grouped: Grouped,
         workers: int,
-        keep: bool,
+        keep: frozenset[str],
         watch: Watch,
         memory: Memory,
     ) -> None:
@@ -104,7 +105,7 @@ class PivotRun(ByPivots):
             **{f"pivot{spot}": values for spot, values in enumerate(self.pivots)},
             "last": self.number,
             "budget": WORK,
-            "keep": int(self.keep),
+            **{f"{t}_keep": int(name in self.keep) for name, t in self.prepared.tables.items()},
             "most": self.watch.most_rounds,
         }
         self._free: list[tuple[State, _Output]] = []
@@ -145,11 +146,11 @@ class PivotRun(ByPivots):
         for i, (name, t) in enumerate(self.prepared.tables.items()):
             amount = int(output.written[i])
             if amount:
-                columns = output.taken(t, amount, self.memory) if self.keep else {}
+                columns = output.taken(t, amount, self.memory) if name in self.keep else {}
                 piece = Piece(done, self.rows[f"{t}_rows"][done], columns)
                 with self.lock:
                     self.result.counts[name] += amount
-                    if self.keep:
+                    if name in self.keep:
                         self.result.pieces[name].append(piece)
         if not output.written.any() and state.figure("phase"):
             output.enlarge(max(state.count(name) for name in self.prepared.tables))
@@ -158,7 +159,7 @@ class PivotRun(ByPivots):
 class _Output:
     """The arrays that one worker writes rows into."""
 
-    def __init__(self, prepared: Prepared, keep: bool) -> None:
+    def __init__(self, prepared: Prepared, keep: frozenset[str]) -> None:
         self.prepared = prepared
         self.room = ROOM
         self.keep = keep
@@ -175,7 +176,7 @@ class _Output:
                 dtype = layout.dtype
             else:
                 dtype = "uint32" if layout.domains[layout.keys.index(position)] is not None else "int64"
-            self.arrays[name] = np.empty(self.room if self.keep else 1, dtype)
+            self.arrays[name] = np.empty(self.room if layout.table.name in self.keep else 1, dtype)
 
     def taken(self, t: str, amount: int, memory: Memory) -> dict[int, np.ndarray[Any, Any]]:
         """Keeps the first rows of the output, which is used again, or given away when they are many: the rest of it was
@@ -212,14 +213,14 @@ def own_exits(prepared: Prepared, exits: Mapping[str, Arrays], part: tuple[int, 
         return exits
     numbers, _ = _numbered(_pivot_columns(prepared, exits))
     mine = [keys % size == rank for keys in numbers]
-    return {name: [c[kept] for c in exits[name]] for name, kept in zip(prepared.tables, mine, strict=True)}
+    return {name: [c[kept] for c in exits[name]] for name, kept in zip(prepared.recursive, mine, strict=True)}
 
 
 def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays]) -> Grouped:
     """The pivots and their exit rows."""
     numbers, values = _numbered(_pivot_columns(prepared, exits))
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for (name, t), keys in zip(prepared.tables.items(), numbers, strict=True):
+    for (name, t), keys in zip(prepared.recursive.items(), numbers, strict=True):
         layout = prepared.layouts[name]
         columns = {f"{t}_e{key}": exits[name][key] for key in layout.keys}
         if layout.table.value is not None:
@@ -231,7 +232,7 @@ def grouped_exits(prepared: Prepared, exits: Mapping[str, Arrays]) -> Grouped:
 
 
 def _pivot_columns(prepared: Prepared, exits: Mapping[str, Arrays]) -> list[list[np.ndarray[Any, Any]]]:
-    return [[exits[name][spot] for spot in prepared.way.pivots[name]] for name in prepared.tables]
+    return [[exits[name][spot] for spot in prepared.way.pivots[name]] for name in prepared.recursive]
 
 
 def _numbered(

@@ -73,6 +73,11 @@ class Prepared:
     def tables(self) -> dict[str, str]:
         return {table.name: f"t{i}" for i, table in enumerate(self.program.tables)}
 
+    @property
+    def recursive(self) -> dict[str, str]:
+        """The tables that begin with exit rows: those of the recursion itself."""
+        return {name: t for name, t in self.tables.items() if name not in self.program.heads_above}
+
 
 def prepare(
     program: KernelProgram,

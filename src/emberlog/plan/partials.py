@@ -138,7 +138,7 @@ def _found(
     """Every reader of a relation with what is done in parts for it. Raises `_Needed` where that is not all."""
     found: list[tuple[str, Partial]] = []
     for stratum in plan.readers.get(name, ()):
-        if stratum.names == own.names:
+        if set(stratum.names) <= set(own.names):
             continue
         for relation in stratum.relations:
             roots = list(plans(relation)) + ([] if relation.constant is None else [relation.constant])

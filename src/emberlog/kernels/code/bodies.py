@@ -165,9 +165,8 @@ class Bodies(Tables):
     ) -> None:
         layout = self.layouts[walk.relation]
         t, table = self.tables[walk.relation], layout.table
-        known = {p: self.term(x, env, nest.kinds, table.kinds[p]) for p, x in zip(walk.bound, walk.terms, strict=True)}
-        for spot, position in enumerate(self.pivots.get(walk.relation, ())):
-            known.setdefault(position, f"p{spot}")
+        terms = zip(walk.bound, walk.terms, strict=True)
+        known = {p: self.term(x, env, nest.kinds, table.kinds[p]) for p, x in terms if p in layout.keys}
         if all(key in known for key in layout.keys):
             self.found(walk, known, rest, nest, env, done)
             return
@@ -176,8 +175,8 @@ class Bodies(Tables):
         if chain is None:
             counter = self.out.fresh("q")
             # Facts that were taken up are the first of a list only where it is followed one by one.
-            in_order = table.fold == "set" and (layout.storage == "hash" or self.pivoted)
-            last = f"{t}_{'taken' if in_order else 'count'}"
+            in_order = nest.above or (table.fold == "set" and (layout.storage == "hash" or self.pivoted))
+            last = f"{t}_{'taken' if in_order and not nest.above else 'count'}"
             self.out.line(f"visited += {last}")
             with self.loop(f"for {counter} in range({last}):", rest, is_scan=True):
                 self.out.line(f"{slot} = {self.logged(layout, t, counter)}")
@@ -213,20 +212,22 @@ class Bodies(Tables):
         inner = dict(env)
         for position, variable in walk.binds:
             name = self.out.fresh("v")
-            source = f"{t}_val[{slot}]" if position == table.value else columns[position]
+            source = columns[position] if position != table.value else f"{t}_val[{slot}]"
+            if position == table.value and nest.above:
+                source = self.finished_value(self.layouts[walk.relation], t, slot)
             self.out.line(f"{name} = {source}")
             inner[variable] = name
         self.run(rest, nest, inner, done)
 
     def found(self, walk: Walk, known: dict[int, str], rest, nest, env, done) -> None:  # type: ignore[no-untyped-def]
-        """The one fact of a table whose keys are all known, if it is there."""
+        """The one fact of a table whose keys are all known, if it is there, or if it is not."""
         layout = self.layouts[walk.relation]
         t = self.tables[walk.relation]
         slot = self.out.fresh("s")
         keys = [known[key] for key in layout.keys]
         head = self.program.table(nest.rule.head)
         # A sum has its value when it is taken up.
-        counts = (head is not None and head.fold == "sum") or layout.table.fold == "sum"
+        counts = not nest.above and ((head is not None and head.fold == "sum") or layout.table.fold == "sum")
         if layout.storage == "dense":
             self.out.line(f"{slot} = {self.dense_slot(t, keys)}")
             there = f"{t}_seen[{slot}] & {TAKEN if counts else KNOWN} != 0"
@@ -241,8 +242,14 @@ class Bodies(Tables):
                     if layout.table.fold == "set"
                     else f" and {t}_seen[{slot}] & {TAKEN} != 0"
                 )
-        with self.out.block(f"if {there}:"):
+        with self.out.block(f"if {f'not ({there})' if walk.absent else there}:"):
             self.bound_fact(walk, slot, dict(zip(layout.keys, keys, strict=True)), rest, nest, env, done)
+
+    def finished_value(self, layout: TableLayout, t: str, slot: str) -> str:
+        """The value of a fact that no longer changes."""
+        if layout.table.fold == "sum":
+            return f"({t}_val[{slot}] + {t}_del[{slot}])"
+        return f"np.int64({t}_val[{slot}])" if layout.narrow else f"{t}_val[{slot}]"
 
     def head(self, nest: Nest, env: Mapping[str, str]) -> None:
         layout = self.layouts[nest.rule.head]

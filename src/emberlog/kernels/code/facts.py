@@ -38,7 +38,7 @@ class Facts(Bodies):
             out.line(f"{t}_seen[{slot}] = np.uint8({KNOWN | TAKEN})")
         self.link(layout, slot, columns)
         for nest in self.nests:
-            if nest.table == layout.table.name:
+            if nest.table == layout.table.name and not nest.above:
                 self.start(nest, layout, columns, value)
 
     def take_change(self, layout: TableLayout, t: str, slot: str) -> None:

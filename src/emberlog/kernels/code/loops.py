@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emberlog.components.layout import TableLayout
-from emberlog.kernels.code.facts import Facts
+from emberlog.kernels.code.above import Above
 from emberlog.kernels.code.source import (
     EACH,
     HEADER,
@@ -17,13 +17,13 @@ from emberlog.kernels.code.source import (
 from emberlog.kernels.code.tables import key_tuple
 
 # Places in `counts`, after three for each table.
-COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase")
+COUNTS = ("fail", "work", "rounds", "pivot", "written", "phase", "left")
 
 SWEEP = 32  # of so many slots one must wait for a sweep over all of them to pay
 SPENT = "work + visited // 4"  # a row that is only visited takes so much less time than a derivation
 
 
-class Loops(Facts):
+class Loops(Above):
     def source(self) -> Source:
         for layout in self.layouts.values():
             self.declare(layout)
@@ -120,7 +120,7 @@ class Loops(Facts):
 
     def all_waiting(self) -> str:
         """How many facts wait."""
-        return " + ".join(self.waiting(layout) for layout in self.layouts.values())
+        return " + ".join(self.waiting(layout) for layout in self.recursive)
 
     def waiting(self, layout: TableLayout) -> str:
         t = self.tables[layout.table.name]
@@ -230,9 +230,10 @@ class Loops(Facts):
                 with out.block(f"if {SPENT} > budget:"):
                     out.line("break")
                 self.begin_pivot()
-                for layout in self.layouts.values():
+                for layout in self.recursive:
                     self.seed(layout)
                 self.fixpoint()
+                self.finish()
                 out.line("phase = 1")
             with out.block(f"if {' or '.join(self.overfull(layout) for layout in self.layouts.values())}:"):
                 out.line("break")
@@ -271,7 +272,7 @@ class Loops(Facts):
         out.line(f"delta = {self.all_waiting()}")
         with out.block("while delta > 0 and fail == 0:"):
             self.heed_halt()
-            for layout in self.layouts.values():
+            for layout in self.recursive:
                 if layout.table.fold == "set":
                     self.take_pivoted(layout)
                 else:
@@ -300,7 +301,7 @@ class Loops(Facts):
     def flush(self, layout: TableLayout, pivots: int) -> None:
         """The facts of this pivot go to the output, and the table is empty again."""
         t, out, table = self.tables[layout.table.name], self.out, layout.table
-        keep = self.use("keep", "int64", 0)
+        keep = self.use(f"{t}_keep", "int64", 0)
         with out.block(f"for q in range({t}_count):"):
             if layout.storage == "dense":
                 out.line(f"s = {t}_log[q]")
