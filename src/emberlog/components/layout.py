@@ -34,6 +34,7 @@ class TableLayout:
     small: bool = False  # a byte for each slot fits in the nearest cache
     divided_by: int | None = None  # of `keys`, the one by which workers own facts, where the user chose it
     narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
+    set_column: int | None = None  # of facts that are kept as rows: the column of the sets, which is no key then
 
     @property
     def resumable(self) -> bool:
