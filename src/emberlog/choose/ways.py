@@ -24,7 +24,7 @@ from emberlog.choose.wishes import Wishes
 from emberlog.components.compose import Composed, compose
 from emberlog.components.compositions import Composition, Side
 from emberlog.components.forms import added_columns, is_bucketed, is_maskable, is_ownable, orders_ids, turned
-from emberlog.components.layout import TableLayout, layouts
+from emberlog.components.layout import TableLayout, has_scans, layouts
 from emberlog.components.linear import is_linear
 from emberlog.components.nests import Nest, nests, too_large
 from emberlog.components.pivots import Pivots, divided, pivots
@@ -129,9 +129,11 @@ def choose_way(
     composed = compose(program) if wishes.storage in ("auto", "rows") and not apart else None
     if composed is not None and (wishes.storage == "rows" or _rows_pay(composed, chosen, inputs)):
         return Way("rows", composed=composed)
-    if not any(chosen.values()) and not apart and (sharded := _in_shards(program, wishes, inputs)) is not None:
-        return sharded
     planned = nests(program, chosen)
+    if not apart and (not any(chosen.values()) or has_scans(program, chosen, planned)):
+        sharded = _in_shards(program, wishes, inputs)
+        if sharded is not None:
+            return sharded
     unfit = too_large(planned)
     if unfit:
         return Way("facts", chosen, unfit=unfit)

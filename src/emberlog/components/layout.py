@@ -113,6 +113,20 @@ def walk_key(walk: Walk, keys: tuple[int, ...], table: Table) -> int | None:
     return next((p for p in bound if isinstance(table.kinds[p], Id)), None)
 
 
+def has_scans(program: KernelProgram, pivots: Pivots, nests: tuple[Nest, ...]) -> bool:
+    """True if loops would go through all facts of a table although some of their columns are known: numbers that are
+    no ids have no chains."""
+    walks = (step for nest in nests for step in nest.steps if isinstance(step, Walk))
+    for walk in walks:
+        table = program.table(walk.relation)
+        assert table is not None
+        keys = tuple(key for key in table.keys if key not in pivots.get(table.name, ()))
+        known = set(walk.bound) & set(keys)
+        if known and known != set(keys) and walk_key(walk, keys, table) is None:
+            return True
+    return False
+
+
 def _chains(table: Table, keys: tuple[int, ...], nests: tuple[Nest, ...]) -> tuple[int, ...]:
     walks = (step for nest in nests for step in nest.steps if isinstance(step, Walk) and step.relation == table.name)
     found = dict.fromkeys(walk_key(walk, keys, table) for walk in walks)

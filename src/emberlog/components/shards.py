@@ -12,8 +12,8 @@ Where a rule hands that column on untouched, whole rows are united and no value 
 
     q(X, E, O) <- q(X, Y, Z), r(Y, U), q(Z, U, O), r(U, E).
 
-unites the row (X, E) with the row (Z, U), once for each fact of `q` that is new; and with what is new in the row (Z, U),
-for each fact that leads there. `plan` says which nests start from what, and by which columns facts are found.
+unites the row (X, E) with the row (Z, U), once for each fact of `q` that is new; and with what is new in the row
+(Z, U), for each fact that leads there. `plan` says which nests start from what, and by which columns facts are found.
 """
 
 from __future__ import annotations

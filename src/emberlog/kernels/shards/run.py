@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,9 +118,8 @@ class ShardRun:
         part = max(-(-count // (PARTS * self.crew.size)), LEAST)
         waiting = deque((begin, min(begin + part, count)) for begin in range(0, count, part))
         while waiting:
-            arguments = self._arguments()
             workers = range(min(self.crew.size, len(waiting)))
-            self.crew.mapped(lambda worker: self._work(worker, number, waiting, arguments), workers)
+            self.crew.mapped(partial(self._work, number, waiting, self._arguments()), workers)
             self.prepared.halt.check()
             failures = [int(lists.counts[COUNTS.index("fail")]) for lists in self._lists]
             if any(failures):
@@ -127,7 +127,7 @@ class ShardRun:
             self._take_in()
             watch.look(self.count)
 
-    def _work(self, worker: int, number: int, waiting: deque[tuple[int, int]], arguments: Mapping[str, Any]) -> None:
+    def _work(self, number: int, waiting: deque[tuple[int, int]], arguments: Mapping[str, Any], worker: int) -> None:
         """Goes through parts of what is new until there are none, or much was found."""
         lists, source = self._lists[worker], self.prepared.source
         while lists.size < FOUND:

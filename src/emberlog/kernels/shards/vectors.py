@@ -45,8 +45,8 @@ def demand(found: Any, count: Any, shard: Any, shards: Any, rows: Any, sizes: An
 
 @jit
 def push(
-    found: Any, count: Any, shard: Any, shards: Any, rows: Any, wheres: Any, sizes: Any, more: Any, pool: Any, free: Any,
-    items: Any,
+    found: Any, count: Any, shard: Any, shards: Any, rows: Any, wheres: Any, sizes: Any, more: Any, pool: Any,
+    free: Any, items: Any,
 ) -> None:  # fmt: skip
     """Appends the items of a shard to the vectors of their keys; those that are too short move to the pool's `free`
     stretch."""
