@@ -7,8 +7,8 @@ A differential test is three lines:
         assert_agrees(case, on_duckdb)
 
 `terms` has values and expressions, `rules` bodies, `templates` aggregates inside recursion, `programs` puts them
-together, `joins` draws recursive rules with several growing atoms, `wide` draws what these leave out (with `universe` and `goals`), `small` single rules about values that are
-missing, `cases` compares.
+together, `joins` draws recursive rules with several growing atoms, `wide` what these leave out (with `universe` and
+`goals`), `small` single rules about values that are missing, `cases` compares.
 """
 
 from __future__ import annotations
