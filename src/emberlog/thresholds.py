@@ -30,6 +30,7 @@ SORTED_ROWS = 20_000_000  # rows of a result that are sorted before they are wri
 
 FEW_ROWS = 2000  # input rows below which rows of sets do not pay: loops over facts are compiled sooner
 MATRIX_BYTES = 1 << 30  # a matrix of values, for each pair of ids one
+SET_IDS = 1 << 16  # ids of a domain up to which facts of wider relations are kept as rows of sets over it
 SLOTS_A_ROW = 8  # slots of a dense table for each input row: those that no key uses cost memory
 SLOTS_ANYWAY = 1 << 22  # slots of a dense table in any case
 IDS_A_ROW = 4  # numbers between the least and the largest of a column, for each row, so that they are ids as they are

@@ -39,7 +39,7 @@ def run(*files: str, slow: bool = False) -> subprocess.CompletedProcess[str]:
 
 # A process takes seconds to start: few of them, of about the same length.
 PARTS = {
-    "owners": ("test_owned.py", "test_owned_ends.py"),
+    "owners": ("test_owned.py", "test_owned_ends.py", "test_shards.py"),
     "programs": ("test_programs.py", "test_known.py"),
     "draws": ("test_differential.py", "test_runtime.py", "test_sorting.py", "test_waiting.py", "test_wide.py"),
 }

@@ -7,13 +7,14 @@ A differential test is three lines:
         assert_agrees(case, on_duckdb)
 
 `terms` has values and expressions, `rules` bodies, `templates` aggregates inside recursion, `programs` puts them
-together, `wide` draws what these leave out (with `universe` and `goals`), `small` single rules about values that are
-missing, `cases` compares.
+together, `joins` draws recursive rules with several growing atoms, `wide` what these leave out (with `universe` and
+`goals`), `small` single rules about values that are missing, `cases` compares.
 """
 
 from __future__ import annotations
 
 from strategies.cases import Case, Outcome, Run, assert_agrees, difference, expected, reference, same_rows
+from strategies.joins import wide_joins
 from strategies.programs import aggregate_programs, arithmetic_programs, programs, recursive_programs
 from strategies.small import small_programs
 from strategies.wide import broken_programs, wide_programs
@@ -33,5 +34,6 @@ __all__ = [
     "reference",
     "same_rows",
     "small_programs",
+    "wide_joins",
     "wide_programs",
 ]

@@ -7,6 +7,7 @@ The first that applies:
     gather, sums   an iteration's sums read what they get, where all groups are there from the start, or hand on changes
     buckets        minima over computed values: groups wait in buckets, the smallest values first
     masks          a fixpoint for each value of the pivot, many of them at once as bits of a word
+    shards         rules look up facts of growing tables, which all workers read and each fills a part of
     facts          rounds over tables of facts
     parts          the same over a worker's part of the tables, under some coordination
 
@@ -24,15 +25,16 @@ from emberlog.choose.wishes import Wishes
 from emberlog.components.compose import Composed, compose
 from emberlog.components.compositions import Composition, Side
 from emberlog.components.forms import added_columns, is_bucketed, is_maskable, is_ownable, orders_ids, turned
-from emberlog.components.layout import TableLayout, layouts
+from emberlog.components.layout import TableLayout, has_scans, layouts
 from emberlog.components.linear import is_linear
 from emberlog.components.nests import Nest, nests, too_large
 from emberlog.components.pivots import Pivots, divided, pivots
-from emberlog.components.program import KernelProgram
+from emberlog.components.program import Id, KernelProgram
+from emberlog.components.shards import set_columns, suits
 from emberlog.components.shares import WorkerPlan
-from emberlog.thresholds import FEW_ROWS, MATRIX_BYTES, SMALL_ROOM, SMALL_ROWS
+from emberlog.thresholds import FEW_ROWS, MATRIX_BYTES, SET_IDS, SMALL_ROOM, SMALL_ROWS
 
-Kind = Literal["rows", "states", "gather", "sums", "buckets", "masks", "facts", "parts"]
+Kind = Literal["rows", "states", "gather", "sums", "buckets", "masks", "shards", "facts", "parts"]
 
 VALUE_BYTES = 8
 
@@ -108,6 +110,10 @@ class Way:
                 return "sums gather where all groups are there from the start, else they hand on changes (MRA)"
             case "buckets":
                 return "rounds over tables of groups, the smallest values first"
+            case "shards":
+                columns = {name: layout.set_column for name, layout in self.layouts.items()}
+                rows = [f"{name} as sets of column {spot + 1}" for name, spot in columns.items() if spot is not None]
+                return f"rounds over tables in shards{''.join(f', {row}' for row in rows)}"
             case "facts" | "masks" | "parts":
                 groups = any(layout.table.fold in ("min", "max") for layout in self.layouts.values())
                 better = "groups, in which a better value replaces the one before"
@@ -126,6 +132,10 @@ def choose_way(
     if composed is not None and (wishes.storage == "rows" or _rows_pay(composed, chosen, inputs)):
         return Way("rows", composed=composed)
     planned = nests(program, chosen)
+    if not apart and (not any(chosen.values()) or has_scans(program, chosen, planned)):
+        sharded = _in_shards(program, wishes, inputs)
+        if sharded is not None:
+            return sharded
     unfit = too_large(planned)
     if unfit:
         return Way("facts", chosen, unfit=unfit)
@@ -174,6 +184,23 @@ def _rows_pay(composed: Composed, chosen: Pivots, inputs: Inputs | None) -> bool
     cells = max(sizes[int(relation.first)] * sizes[int(relation.second)] for relation in recursive)
     valued = any(relation.kind != "set" for relation in recursive)
     return inputs.total >= FEW_ROWS and (not valued or cells * VALUE_BYTES <= MATRIX_BYTES)
+
+
+def _in_shards(program: KernelProgram, wishes: Wishes, inputs: Inputs | None) -> Way | None:
+    """The way of rules that look up facts of growing tables, None for others."""
+    if wishes.swaps or wishes.storage == "loops":
+        return None
+    planned = nests(program, {}, narrow=True)
+    if too_large(planned) or not suits(program, planned):
+        return None
+    sizes = dict.fromkeys(range(len(program.domains)), 1) if inputs is None or inputs.sizes is None else inputs.sizes
+    columns = {} if wishes.storage == "hash" else set_columns(program, SET_IDS, sizes)
+    made = {}
+    for table in program.tables:
+        keys = tuple(key for key in table.keys if key != columns.get(table.name))
+        domains = tuple(kind.domain if isinstance(kind := table.kinds[key], Id) else None for key in keys)
+        made[table.name] = TableLayout(table, "hash", keys, domains, set_column=columns.get(table.name))
+    return Way("shards", nests=planned, layouts=made)
 
 
 def _of_facts(program: KernelProgram, way: Way, wishes: Wishes, inputs: Inputs | None) -> Way:

@@ -35,6 +35,7 @@ class TableLayout:
     divided_by: int | None = None  # of `keys`, the one by which workers own facts, where the user chose it
     narrow: bool = False  # integer values in 32 bits: less memory to walk, as long as they fit
     home: tuple[int, ...] = ()  # of a worker's part: the key positions that say who owns a fact
+    set_column: int | None = None  # of facts that are kept as rows: the column of the sets, which is no key then
 
     @property
     def resumable(self) -> bool:
@@ -111,6 +112,20 @@ def walk_key(walk: Walk, keys: tuple[int, ...], table: Table) -> int | None:
     if len(bound) == len(keys) or not bound:
         return None
     return next((p for p in bound if isinstance(table.kinds[p], Id)), None)
+
+
+def has_scans(program: KernelProgram, pivots: Pivots, nests: tuple[Nest, ...]) -> bool:
+    """True if loops would go through all facts of a table although some of their columns are known: numbers that are
+    no ids have no chains."""
+    walks = (step for nest in nests for step in nest.steps if isinstance(step, Walk))
+    for walk in walks:
+        table = program.table(walk.relation)
+        assert table is not None
+        keys = tuple(key for key in table.keys if key not in pivots.get(table.name, ()))
+        known = set(walk.bound) & set(keys)
+        if known and known != set(keys) and walk_key(walk, keys, table) is None:
+            return True
+    return False
 
 
 def _chains(table: Table, keys: tuple[int, ...], nests: tuple[Nest, ...]) -> tuple[int, ...]:

@@ -83,11 +83,14 @@ class Nest:
     above: bool = False
 
 
-def nests(program: KernelProgram, pivots: Pivots) -> tuple[Nest, ...]:
-    """Every nest of the program. The variables in pivot positions are known from the start."""
+def nests(program: KernelProgram, pivots: Pivots, narrow: bool = False) -> tuple[Nest, ...]:
+    """Every nest of the program. The variables in pivot positions are known from the start. With `narrow`, atoms that
+    leave the fewest columns open come first, and of these the ones that do not grow."""
     rules = ((rule, rule in program.above) for rule in (*program.rules, *program.above))
     return tuple(
-        replace(_nest(rule, spot, program, pivots), above=above) for rule, above in rules for spot in rule.carriers
+        replace(_nest(rule, spot, program, pivots, narrow), above=above)
+        for rule, above in rules
+        for spot in rule.carriers
     )
 
 
@@ -102,12 +105,12 @@ def too_large(planned: tuple[Nest, ...]) -> str:
     return ""
 
 
-def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -> Nest:
+def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots, narrow: bool) -> Nest:
     start = rule.body[spot]
     assert isinstance(start, Atom)
     head = program.table(rule.head)
     assert head is not None
-    order = _Order(rule, spot, program, once=head.fold == "sum")
+    order = _Order(rule, spot, program, once=head.fold == "sum", narrow=narrow)
     pivoted = pivots.get(start.relation, ())
     order.known.update(name for p in pivoted for name in variables_of(start.arguments[p] or Constant(0)))
     read = Atom(start.relation, tuple(None if p in pivoted else a for p, a in enumerate(start.arguments)))
@@ -119,13 +122,14 @@ def _nest(rule: KernelRule, spot: int, program: KernelProgram, pivots: Pivots) -
 
 class _Order:
     """Orders the goals of the nest that starts from goal number `spot`. `once` says that each binding counts, so that
-    none may be skipped."""
+    none may be skipped; `narrow` prefers atoms with few open columns."""
 
-    def __init__(self, rule: KernelRule, spot: int, program: KernelProgram, once: bool) -> None:
+    def __init__(self, rule: KernelRule, spot: int, program: KernelProgram, once: bool, narrow: bool) -> None:
         self.rule = rule
         self.spot = spot
         self.program = program
         self.once = once
+        self.narrow = narrow
         self.known: set[str] = set()
         self.kinds = dict(rule.kinds)
 
@@ -217,10 +221,13 @@ class _Order:
             key=lambda atom: (computed.isdisjoint(goal_variables(atom)), *self._promise(atom), -waiting.index(atom)),
         )
 
-    def _promise(self, atom: Atom) -> tuple[bool, bool]:
+    def _promise(self, atom: Atom) -> tuple[bool, bool, int, bool]:
         bound = self._bound(atom)
-        unique = None if self.program.table(atom.relation) else self.program.static(atom.relation).unique
-        return unique is not None and set(unique) <= set(bound), bool(bound)
+        grows = self.program.table(atom.relation) is not None
+        unique = None if grows else self.program.static(atom.relation).unique
+        read = sum(argument is not None for argument in atom.arguments)
+        open_ = read - len(bound) if self.narrow else 0
+        return unique is not None and set(unique) <= set(bound), bool(bound), -open_, self.narrow and not grows
 
     def _bound(self, atom: Atom) -> tuple[int, ...]:
         return tuple(

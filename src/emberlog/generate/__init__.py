@@ -1,8 +1,8 @@
 """Seeded data for the papers' programs, at any size.
 
 `graphs` has the plain graphs (tree, grid, G(n,p), RMAT, DAG), `records` the data sets that describe something (bill of
-materials, marketing network, social network, accounts, organisation, program to analyse), `numeric` those for programs
-on real numbers (network, hidden Markov model), `draw` what they share and `files` writes them. Every generator returns
+materials, marketing network, social network, accounts, organisation, program to analyse), `programs` what program
+analyses read, `numeric` those for programs on real numbers (network, hidden Markov model), `draw` what they share and `files` writes them. Every generator returns
 one Arrow table a relation; the same arguments and seed give the same tables. `make` picks a generator by name, for the
 command line.
 """
@@ -18,11 +18,13 @@ from emberlog.generate.draw import Tables
 from emberlog.generate.files import FORMATS, check_format, write
 from emberlog.generate.graphs import dag, gnp, grid, rmat, tree
 from emberlog.generate.numeric import hmm, network
+from emberlog.generate.programs import aliases, brackets, edits, flow, loans, modules, objects, ontology
 from emberlog.generate.records import accounts, bom, heap, mlm, org, social
 
 __all__ = [
-    "FORMATS", "KINDS", "Kind", "Tables", "accounts", "bom", "check_format", "dag", "gnp", "grid", "heap", "hmm",
-    "make", "mlm", "network", "org", "rmat", "social", "tree", "write",
+    "FORMATS", "KINDS", "Kind", "Tables", "accounts", "aliases", "bom", "brackets", "check_format", "dag", "edits",
+    "flow", "gnp", "grid", "heap", "hmm", "loans", "make", "mlm", "modules", "network", "objects", "ontology", "org",
+    "rmat", "social", "tree", "write",
 ]  # fmt: skip
 
 LARGEST = 1e9
@@ -76,6 +78,14 @@ KINDS: dict[str, Kind] = {
     "accounts": _sized(accounts, 1000, "accounts that share e-mails, phones, cards and devices"),
     "org": _sized(org, 1000, "people, managers, nested groups, permissions"),
     "heap": _sized(heap, 1000, "the assignments of a program with pointers"),
+    "objects": _sized(objects, 1000, "a program of objects with this many variables, and its virtual calls"),
+    "aliases": _sized(aliases, 1000, "assignments and dereferences of this many expressions"),
+    "flow": _sized(flow, 1000, "a control-flow graph of this many points, and where values are null"),
+    "brackets": _sized(brackets, 1000, "calls and returns between this many points, as brackets"),
+    "ontology": _sized(ontology, 1000, "an ontology of this many concepts, in the shape of Galen's"),
+    "edits": _sized(edits, 1000, "the edits of a text of this many characters that many write"),
+    "loans": _sized(loans, 1000, "borrows of functions with this many points, as Polonius reads them"),
+    "modules": _sized(modules, 1000, "modules that import and rename what others define, as texts"),
     "network": _sized(network, 1000, "a network with weights, beliefs and features on its nodes"),
     "hmm": _sized(hmm, 100, "a hidden Markov model and this many signs that were seen"),
 }

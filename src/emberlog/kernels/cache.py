@@ -34,6 +34,7 @@ _HELD = local()  # the names of the locks that a thread holds
 _POLL = 0.05  # seconds between two tries to take a lock
 _PARTS: list[Any] = []  # what `jit` made
 COMPILING = Stopwatch()  # the time of this process for compiling loops, or loading what was compiled
+SHARED_WITH_SHARDS = ("shards/keys.py", "shards/elements.py", "rows/layout.py", "rows/expand.py")
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
 INTERPRETS = os.environ.get("EMBERLOG_JIT") not in ("off", "always")
 
@@ -85,7 +86,8 @@ def folder() -> Path | None:
 
     own = resources.files("emberlog.kernels")
     runtime = b"".join(
-        (own / name).read_bytes() for name in ("runtime.py", "waiting.py", "prefetch.py", "halting.py", "cache.py")
+        (own / name).read_bytes()
+        for name in ("runtime.py", "waiting.py", "prefetch.py", "halting.py", "cache.py", *SHARED_WITH_SHARDS)
     )
     described = f"{numba.__version__} {platform.python_version()} {platform.machine()} {platform.processor()}"
     return choose_folder(hashlib.sha256(described.encode() + runtime).hexdigest()[:16])

@@ -131,6 +131,8 @@ def evaluate_loops(
         prepared = made(way.one_by_one())
     if prepared.ranges is not None:
         return _by_owners(prepared, encoder, exits, choices.workers, watch, memory)
+    if way.kind == "shards":
+        return _by_shards(prepared, encoder, exits, choices.workers, watch, memory)
     fitting = _with_room(prepared, choices, memory)
     if program.mode != "delta":
         found = _iterated(prepared, encoder, exits, starts, end, watch)
@@ -289,6 +291,21 @@ def _by_owners(
         f"rounds, {_storages(prepared)}, {_workers(done.owners)}{fewer}{own}",
         derivations=done.derivations,
         pieces=lambda name: iter([done.columns(name)]),
+    )
+
+
+def _by_shards(
+    prepared: Prepared, encoder: Encoder, exits: Mapping[str, Columns], workers: int, watch: Watch, memory: Memory
+) -> Evaluated:
+    from emberlog.kernels.shards.run import run_shards
+
+    done = run_shards(prepared, exits, workers, watch, memory)
+    return Evaluated(
+        encoder,
+        {name: relation.count for name, relation in done.relations.items()},
+        f"{prepared.way}, {_workers(workers)}",
+        derivations=done.derivations,
+        pieces=lambda name: map(list, done.relations[name].pieces()),
     )
 
 

@@ -21,6 +21,7 @@ from emberlog.kernels.code.gathers import Gathers
 from emberlog.kernels.code.masks import Masks
 from emberlog.kernels.code.owned import Owned, OwnedBuckets
 from emberlog.kernels.code.parted import Parted
+from emberlog.kernels.code.shards import Shards
 from emberlog.kernels.code.source import Source
 from emberlog.kernels.code.states import States
 from emberlog.kernels.code.sums import PART, Sums
@@ -40,6 +41,7 @@ WRITERS: Mapping[tuple[Kind, bool], Any] = {  # by the kind of loops, and whethe
     ("facts", False): loops.Loops,
     ("facts", True): Owned,
     ("parts", False): Parted,
+    ("shards", False): Shards,
 }
 Indexes = dict[tuple[Key, frozenset[int]], Index]  # by what they are of, and the columns that they hold
 

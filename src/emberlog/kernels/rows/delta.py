@@ -126,9 +126,15 @@ class Metas:
         return self._free.pop() if self._free else np.zeros((self.domain, 2), np.int64)
 
     def give(self, delta: Delta) -> None:
-        """Take back the meta of a delta that nobody reads any more."""
-        forget(delta.xs, delta.view.meta)
-        self._free.append(delta.view.meta)
+        """Take back the meta of a delta that nobody reads any more. One from before there were more rows is dropped."""
+        if len(delta.view.meta) == self.domain:
+            forget(delta.xs, delta.view.meta)
+            self._free.append(delta.view.meta)
+
+    def widen(self, domain: int) -> None:
+        """There are more rows now."""
+        self.domain = domain
+        self._free.clear()
 
 
 def gathered(buffers: list[Buffer], metas: Metas) -> Delta:

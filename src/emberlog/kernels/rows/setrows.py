@@ -32,6 +32,12 @@ class SetRows(Rows):
         self.width = self.second  # the most ids that a row can have
         self.columns = Store(self.second, self.first, storage) if by_column == "full" else None
 
+    def widen(self, first: int) -> None:
+        """Room for rows up to the number `first`. Nobody reads the relation by its columns."""
+        self.first = first
+        self.store.widen(first)
+        self.metas.widen(first)
+
     def turned(self, delta: Delta) -> Delta:
         return turned(delta.xs, delta.view, delta.facts, self.first, self.tall)
 

@@ -210,6 +210,12 @@ class Store:
         """What the rows take. Room that is only reserved is not counted."""
         return self.view.meta.nbytes + 4 * int(self._state[USED_ITEMS]) + 8 * int(self._state[USED_WORDS])
 
+    def widen(self, first: int) -> None:
+        """Room for more rows, which are empty."""
+        meta = np.zeros((first, 2), np.int64)
+        meta[: self.first] = self.view.meta
+        self.first, self.view.meta = first, meta
+
     def reserve(self, delta: Delta) -> Longs:
         """Find room for the delta; the moves to make."""
         view = self.view
