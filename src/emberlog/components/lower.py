@@ -301,6 +301,8 @@ def _goals(rule: CoreRule, number: int, literal: Literal) -> Iterator[Goal]:
             raise _Unfit("a rule tests text")
         case Filter(condition):
             assert isinstance(condition, Comparison)
+            if len({type_of(side, rule.types).kind == "decimal" for side in (condition.left, condition.right)}) > 1:
+                raise _Unfit("it compares decimals with numbers")
             left, right = _lowered(condition.left, rule.types), _lowered(condition.right, rule.types)
             yield Check(replace(condition, left=left, right=right))
         case Bind(variable, term):
