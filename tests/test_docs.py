@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import redirect_stdout
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,12 @@ def examples() -> list[Any]:
 def test_examples_of_the_reference_give_what_they_say(program: str, rows: str) -> None:
     with emberlog.Engine(executor="local") as engine:
         result = engine.run(program)
-        found = [
-            f"{name}({', '.join(json.dumps(value, ensure_ascii=False, default=str) for value in row)})"
-            for name in result
-            for row in result[name].rows()
-        ]
+        found = [f"{name}({', '.join(map(shown, row))})" for name in result for row in result[name].rows()]
     assert sorted(found) == sorted(rows.splitlines())
+
+
+def shown(value: Any) -> str:
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @pytest.mark.parametrize(("place", "program"), [pytest.param(*found, id=found[0]) for found in programs()])

@@ -40,7 +40,7 @@ class Type:
             return self if self.bits == other.bits else self.wide
         scale = max(self.scale, other.scale)
         whole = max(self.precision - self.scale, other.precision - other.scale)
-        return Type("decimal", precision=min(38, whole + scale), scale=scale)
+        return Type("decimal", precision=min(MAX_DIGITS, whole + scale), scale=scale)
 
     @property
     def is_integer(self) -> bool:
@@ -66,6 +66,7 @@ BOOL = Type("bool")
 DATE = Type("date")
 TIMESTAMP = Type("timestamp")
 
+MAX_DIGITS = 38  # of a decimal
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 UINT64_MAX = 2**64 - 1
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
-from naive.values import Undefined, Value, checked, extremum, whole
+from naive.values import Value, checked, extremum, whole
 
 
 def aggregate(function: str, values: Sequence[Value]) -> Value | None:
@@ -34,7 +34,8 @@ def total(values: Sequence[Any]) -> Value:
     if whole(*values):
         return checked(sum(values), values)
     if not all(isinstance(value, int | float) for value in values):
-        return Decimal(sum(values))
+        with localcontext(prec=200):
+            return Decimal(sum(values))
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):  # infinities among them, or an intermediate sum that is too large
@@ -44,7 +45,10 @@ def total(values: Sequence[Any]) -> Value:
 def mean(values: Sequence[Any]) -> Value:
     if whole(*values):
         return float(sum(values) / len(values))
-    result = total(values)
-    if not isinstance(result, int | float):
-        raise Undefined(f"the average of {values}")
-    return result / len(values)
+    result: Any = total(values)
+    if isinstance(result, float):
+        return result / len(values)
+    # The digits of a type are those of its values here: programs with averages of decimals have them all alike.
+    unit = min((Decimal(1).scaleb(value.as_tuple().exponent) for value in values), default=Decimal(1))
+    with localcontext(prec=200):
+        return Decimal((result / len(values)).quantize(unit.scaleb(-4), ROUND_HALF_UP))

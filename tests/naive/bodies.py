@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import chain, product
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -157,9 +158,20 @@ def value_of(term: nodes.Term, binding: Binding) -> Value:
             large = isinstance(value, int) and value > INT64[1]
             return Unsigned(value) if kind == "unsigned" or large else canonical(value)
         case nodes.Call(function, arguments):
-            return canonical(FUNCTIONS[function](*(value_of(argument, binding) for argument in arguments)))
+            return canonical(FUNCTIONS[function](*operands(arguments, binding)))
         case _:
             raise ValueError(f"no value: {term}")
+
+
+def operands(terms: Sequence[nodes.Term], binding: Binding) -> list[Value]:
+    """The values of terms that meet: beside a decimal, a number of the text is one, as it is written."""
+    values = [value_of(term, binding) for term in terms]
+    if not any(isinstance(value, Decimal) for value in values):
+        return values
+    return [
+        Decimal(repr(value)) if isinstance(term, nodes.Constant) and isinstance(value, float) else value
+        for term, value in zip(terms, values, strict=True)
+    ]
 
 
 def join(predicate: str, arguments: Sequence[nodes.Term], binding: Binding, scope: Scope) -> Iterator[Binding]:
@@ -219,7 +231,7 @@ def holds(literal: Literal, binding: Binding, scope: Scope) -> bool:
     """True if the condition is true. Raises `Undefined` where it has no value."""
     match literal:
         case nodes.Comparison(operator, left, right):
-            return compare(operator, value_of(left, binding), value_of(right, binding))
+            return compare(operator, *operands((left, right), binding))
         case Computed(name, term):
             return equal(binding[name], value_of(term, binding))
         case nodes.Test(call):

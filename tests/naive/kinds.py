@@ -3,7 +3,7 @@
 Values carry their types (see `values`), so all that must be known beforehand is where an integer has to become
 something else: `p(1)` is `p(1.0)` when another rule, a declaration or a fact makes the column a float one. Kinds are
 ordered "" < "unsigned" < "decimal" < "float"; where several meet, the greatest wins. Everything that is not a number is
-"". Decimals are what facts show: no integer becomes one.
+"". Decimals are what facts show, and what is computed from them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from naive.values import Row, Undefined, Unsigned, Value, canonical, moment, to_
 
 SEEN: Mapping[type, str] = {float: "float", Unsigned: "unsigned", Decimal: "decimal"}
 ORDER = ("", "unsigned", "decimal", "float")
-FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "to_float", "avg"})
+FLOAT_FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "to_float"})
 PLAIN_FUNCTIONS = frozenset(
     {"ord", "strlen", "to_number", "land", "lor", "lnot", "cat", "substr", "to_string", "contains", "match"}
     | {"starts_with", "ends_with", "lower", "upper", "trim", "replace", "split", "lpad", "regexp_extract", "concat_ws"}
+    | {"to_date", "to_timestamp", "year", "month", "day", "hour", "minute", "second", "date_trunc"}
+    | {"days", "hours", "minutes", "seconds"}
 )
 NAMES = {
     "number": ("", 64),
@@ -66,6 +68,8 @@ def convert(value: Value, kind: str) -> Value:
             return to_float(value)
         if kind == "unsigned":
             return to_unsigned(value)
+        if kind == "decimal":
+            return Decimal(value)
     if kind == "moment" and isinstance(value, str | date):
         return moment(value)
     return value
@@ -174,7 +178,8 @@ def evidence(literal: object, kinds: dict[str, str], columns: Columns) -> list[t
             for body in alternatives:
                 inner |= variable_kinds(body, columns, {**kinds, **inner})
             result = "" if target is None or function == "count" else kind_of(target, inner)
-            return [*inner.items(), (name, "float" if function in ("avg", "mean") else result)]
+            mean = function in ("avg", "mean") and result != "decimal"
+            return [*inner.items(), (name, "float" if mean else result)]
         case _:
             return []
 
@@ -189,6 +194,13 @@ def kind_of(term: nodes.Term, kinds: Mapping[str, str]) -> str:
             return "float"
         case nodes.Call("to_unsigned"):
             return "unsigned"
+        case nodes.Call("to_decimal"):
+            return "decimal"
+        case nodes.Call("+" | "-" | "*", arguments) if "decimal" in (own := [kind_of(a, kinds) for a in arguments]):
+            floats = [k == "float" and not isinstance(a, nodes.Constant) for a, k in zip(arguments, own, strict=True)]
+            return "float" if any(floats) else "decimal"
+        case nodes.Aggregate("avg", arguments):
+            return "decimal" if kind_of(arguments[-1], kinds) == "decimal" else "float"
         case nodes.Call(function) | nodes.Aggregate(function) if function in PLAIN_FUNCTIONS | {"count", "countd"}:
             return ""
         case nodes.Call("bshl" | "bshr", (shifted, _)):

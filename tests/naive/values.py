@@ -11,8 +11,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from functools import reduce
 from itertools import count, takewhile
 from typing import Any, TypeAlias
@@ -71,11 +71,11 @@ def whole(*values: Value) -> bool:
 def compare(operation: str, left: Any, right: Any) -> bool:
     """The comparison of two values. NaN is different from everything and neither less nor greater.
 
-    A number against a float, or a decimal against one of them, compares both as floats.
+    A number or a decimal against a float compares both as floats.
     """
     if isinstance(left, date) or isinstance(right, date):
         left, right = moment(left), moment(right)
-    if {type(left), type(right)} & {float, Decimal} and type(left) is not type(right):
+    if float in (type(left), type(right)):
         left, right = float(left), float(right)
     match operation:
         case "=":
@@ -111,15 +111,92 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def add(a: Any, b: Any) -> Value:
-    return checked(a + b, (a, b)) if whole(a, b) else a + b
+    if isinstance(a, date) or isinstance(b, date):
+        return shifted(a, b) if isinstance(a, date) else shifted(b, a)
+    return checked(a + b, (a, b)) if whole(a, b) else exact(operator.add, a, b)
 
 
 def subtract(a: Any, b: Any) -> Value:
-    return checked(a - b, (a, b)) if whole(a, b) else a - b
+    if isinstance(a, date):
+        return shifted(a, -b) if isinstance(b, int) else difference(a, b)
+    return checked(a - b, (a, b)) if whole(a, b) else exact(operator.sub, a, b)
 
 
 def multiply(a: Any, b: Any) -> Value:
-    return checked(a * b, (a, b)) if whole(a, b) else a * b
+    return checked(a * b, (a, b)) if whole(a, b) else exact(operator.mul, a, b)
+
+
+def exact(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Value:
+    """The operation on floats, or on decimals with as many digits as it takes. A float makes floats of both."""
+    if float in (type(a), type(b)):
+        a, b = float(a), float(b)
+    with localcontext(prec=200):
+        return canonical(operation(a, b))
+
+
+def shifted(moment: date, by: int) -> Value:
+    """A date some days, or a timestamp some microseconds, later."""
+    try:
+        return moment + (timedelta(microseconds=by) if isinstance(moment, datetime) else timedelta(days=by))
+    except OverflowError:
+        raise Undefined(f"{moment} + {by} is no date") from None
+
+
+def difference(a: Any, b: Any) -> Value:
+    """Days from one date to another, or microseconds from one timestamp to another. A text is one of them, too."""
+    other: Any = b if isinstance(b, date) else moment(b) if isinstance(a, datetime) else moment(b).date()
+    return int((a - other) // timedelta.resolution) if isinstance(a, datetime) else int((a - other).days)
+
+
+def part(name: str) -> Callable[..., Value]:
+    return lambda moment: int(getattr(moment, name))
+
+
+def duration(size: int) -> Callable[..., Value]:
+    return lambda count: checked(count * size, ())
+
+
+def truncated(unit: str, moment: Any) -> Value:
+    """The start of the unit, taken apart field by field."""
+    if unit == "week":
+        day = truncated("day", moment)
+        return day - timedelta(days=moment.weekday())  # type: ignore[operator, return-value]
+    if unit == "quarter":
+        return truncated("month", moment.replace(day=1, month=(moment.month - 1) // 3 * 3 + 1))
+    fields = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+    smaller = fields[fields.index(unit) + 1 :]
+    starts = {"month": 1, "day": 1}
+    return moment.replace(**{f: starts.get(f, 0) for f in smaller if hasattr(moment, f)})  # type: ignore[no-any-return]
+
+
+def to_moment(value: Any, form: str, kind: Callable[[datetime], Value]) -> Value:
+    if isinstance(value, str) and not re.fullmatch(form, value):
+        raise Undefined(f"{value!r} is no date")
+    try:
+        return kind(moment(value))
+    except ValueError:
+        raise Undefined(f"{value!r} is no date") from None
+
+
+def to_decimal(value: Any, precision: int, scale: int) -> Value:
+    try:
+        return within(Decimal(value), precision, scale)
+    except InvalidOperation:
+        raise Undefined(f"{value!r} is no decimal") from None
+
+
+def within(value: Decimal, precision: int, scale: int) -> Decimal:
+    """The decimal, if it has no more digits than these."""
+    with localcontext(prec=200):
+        unscaled = value.scaleb(scale)
+        if unscaled != unscaled.to_integral_value() or abs(unscaled) >= 10**precision:
+            raise Undefined(f"{value} does not fit decimal({precision},{scale})")
+        return value
+
+
+def rounded(value: Decimal, places: int) -> Value:
+    with localcontext(prec=200):
+        return value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
 def divide(a: Any, b: Any) -> Value:
@@ -349,6 +426,9 @@ def as_python(pattern: str) -> str:
     return written
 
 
+DATE_FORM = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+TIMESTAMP_FORM = DATE_FORM + r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "+": add,
     "-": subtract,
@@ -396,4 +476,14 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "to_string": text_of,
     "to_float": to_float,
     "to_unsigned": to_unsigned,
+    "to_decimal": to_decimal,
+    "to_date": lambda value: to_moment(value, DATE_FORM, datetime.date),
+    "to_timestamp": lambda value: to_moment(value, TIMESTAMP_FORM, lambda found: found),
+    "round": rounded,
+    "date_trunc": truncated,
+    **{name: part(name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    "days": duration(86_400_000_000),
+    "hours": duration(3_600_000_000),
+    "minutes": duration(60_000_000),
+    "seconds": duration(1_000_000),
 }

@@ -12,7 +12,9 @@ import pytest
 from emberlog.plan.logical import Guard, Version
 from emberlog.plan.strata import ProgramPlan, plans
 from emberlog.sql.compile import compile_plan
-from emberlog.sql.dialect import Dialect, DuckDB, Spark
+from emberlog.sql.dialect import Dialect
+from emberlog.sql.duck_dialect import DuckDB
+from emberlog.sql.spark_dialect import Spark
 from planned import planned
 
 CASES = sorted(path.parent for path in (Path(__file__).parent.parent / "cases" / "rules").glob("*/program.dl"))

@@ -123,6 +123,12 @@ class Goals:
             other = FLOAT if type == NUMBER else NUMBER
             # No equation: it would bind where it stands first, and then types would differ.
             return f"{name} {self.pick('!=', '<', '>=')} {self.operand(other, body)}"
+        if type == DECIMAL and self.chance(2):
+            other = self.operand(DECIMAL, body)
+            right = self.pick("1", "0.5", f"{other} * 2", f"{other} + 0.25", f"{other} * {name}", f"-{other}")
+            return f"{name} {self.pick('!=', '<', '>=')} {right}"
+        if type == DATE and self.chance(3):
+            return f"{name} {self.pick('!=', '<', '>=')} {self.operand(DATE, body)} {self.pick('+', '-')} 1"
         right = self.constant(DATE) if type == DATE and self.chance(2) else self.term(type, body)
         operators = COMPARISONS if right != name and type != DATE else ("!=", "<=", ">")
         return f"{name} {self.pick(*operators)} {right}"

@@ -83,7 +83,7 @@ def safe_terms(type: str, one: str, other: str) -> Sequence[str]:
         case "bool":
             return (f"{one} land {other}", f"lnot {one}")
         case "date":
-            return (f"min({one}, {other})",)
+            return (f"min({one}, {other})", f'date_trunc("month", {one})')
         case _:
             return (one,)
 
@@ -101,6 +101,9 @@ def converted_terms(type: str, bound: Sequence[tuple[str, str]]) -> list[str]:
         (BOOL, SYMBOL): ("to_string({})",),
         (DATE, SYMBOL): ("to_string({})",),
         (FLOAT, SYMBOL): ("to_string({})",),
+        (DATE, NUMBER): ("year({})", "day({})", '{} - "2024-02-29"', "month({} + 1)"),
+        (DECIMAL, NUMBER): ("to_number({} * 2)", "to_number(round({}, 1) + 1)"),
+        (DECIMAL, FLOAT): ("to_float({} - 0.5)",),
         (NUMBER, UNSIGNED): ("to_unsigned({})",),
         (SYMBOL, UNSIGNED): ("to_unsigned({})",),
     }

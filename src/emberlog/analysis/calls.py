@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from emberlog.analysis.arithmetic import UNITS
 from emberlog.analysis.functions import FUNCTIONS
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.diagnostics import Diagnostic, Label, did_you_mean
@@ -24,6 +25,7 @@ from emberlog.syntax.nodes import (
     Term,
 )
 from emberlog.syntax.vocabulary import AGGREGATES
+from emberlog.types import MAX_DIGITS
 
 _OPERATORS = frozenset({"+", "-", "*", "/", "%", "^", "neg"})
 
@@ -92,6 +94,37 @@ def _extraction(call: Call) -> Iterator[Diagnostic]:
             yield Diagnostic("E0220", message, (Label(pattern.span), Label(group.span)), help)
 
 
+def _constants(call: Call) -> Iterator[Diagnostic]:
+    """Units and numbers of digits stand in the program: types depend on them."""
+    wrong: tuple[Term, ...]
+    match call.function, call.arguments:
+        case "date_trunc", (unit, _):
+            good = isinstance(unit, Constant) and unit.value in UNITS
+            wrong, what = (() if good else (unit,)), f"a unit: {', '.join(UNITS)}"
+        case "round", (_, places):
+            wrong, what = _not_within(0, MAX_DIGITS, places), f"a number of digits from 0 to {MAX_DIGITS}"
+        case "to_decimal", (_, precision, scale):
+            most = precision.value if isinstance(precision, Constant) else MAX_DIGITS
+            wrong = (*_not_within(1, MAX_DIGITS, precision), *_not_within(0, most, scale))
+            what = f"the digits of a decimal: 1 to {MAX_DIGITS} in all, and of them those behind the point"
+        case _:
+            return
+    for term in wrong:
+        if not isinstance(term, Parameter):  # without a value, which has its own message
+            yield Diagnostic("E0224", f"`{call.function}` takes {what}, as a constant", (Label(term.span),))
+
+
+def _not_within(low: int, high: object, term: Term) -> tuple[Term, ...]:
+    """The term, if it is no whole number of the text from `low` to `high`."""
+    match term:
+        case Constant(int(value)) if (
+            not isinstance(term.value, bool) and isinstance(high, int) and low <= value <= high
+        ):
+            return ()
+        case _:
+            return (term,)
+
+
 def _bad_pattern(pattern: Term, error: BadPattern) -> Diagnostic:
     message = f"this is not a regular expression: {error}"
     return Diagnostic("E0220", message, (Label(pattern.span),), "in a string a backslash is written \\\\")
@@ -116,6 +149,7 @@ def _body(node: object) -> Iterator[Diagnostic]:
             yield from _extraction(node)
         case Call():
             yield from _call(node)
+            yield from _constants(node)
         case Aggregate(function):
             yield _misplaced(function, node.span)
         case Collect(function, target) if target is None and function != "count":

@@ -27,6 +27,7 @@ CODES = {
     "E0221": "a condition on a column that is not a loaded number",
     "E0222": "an argument by name, for a column that there is not or that is named twice",
     "E0223": "a witness that a minimum or maximum cannot have here",
+    "E0224": "an argument of a function that must be a constant of the program",
     # strata
     "E0301": "negation through recursion",
     "E0302": "a non-monotonic aggregate through recursion",

@@ -8,15 +8,16 @@ from decimal import Decimal, localcontext
 
 from emberlog.diagnostics import Diagnostic, Label
 from emberlog.syntax.nodes import Constant
-from emberlog.types import Type, integer_range
+from emberlog.types import MAX_DIGITS, Type, integer_range
 
-MAX_DIGITS = 38  # of a decimal
+_SURE_DIGITS = 15  # that a float keeps of any number
 
 
 def as_constant(constant: Constant, want: Type) -> Constant | Diagnostic | None:
     """The constant as a value of type `want`; a diagnostic if its value has none; None if its type has none.
 
-    A whole number becomes what is wanted, number, unsigned or float; a text becomes a date or a timestamp.
+    A whole number becomes what is wanted, number, unsigned, float or decimal, and a float a decimal; a text becomes a
+    date or a timestamp.
     """
     value = constant.value
     match want.kind:
@@ -37,7 +38,8 @@ def as_constant(constant: Constant, want: Type) -> Constant | Diagnostic | None:
         case "date" | "timestamp":
             return _moment(constant, value, want) if isinstance(value, str) and constant.kind != "decimal" else None
         case "decimal":
-            return _decimal(constant, want) if constant.kind == "decimal" else None
+            written = as_written(constant)
+            return None if written is None else _decimal(written, want)
 
 
 def _whole(constant: Constant, value: int, want: Type) -> Constant | Diagnostic:
@@ -57,6 +59,22 @@ def decimal_constant(value: Decimal) -> Constant | None:
     with localcontext(prec=2 * MAX_DIGITS):
         constant = Constant(f"{value if exponent <= 0 else value.quantize(Decimal(1)):f}", "decimal")
     return constant if decimal_type(constant).precision <= MAX_DIGITS else None
+
+
+def as_written(constant: Constant) -> Constant | None:
+    """A number of the program's text as a decimal with the digits that it was written with, or a decimal itself; None
+    for what is no such number. A float tells 15 digits for certain: one with more is none."""
+    match constant.value:
+        case bool():
+            return None
+        case str():
+            return constant if constant.kind == "decimal" else None
+        case int() as value:
+            found = decimal_constant(Decimal(value))
+        case float() as value:
+            exact = Decimal(repr(value))
+            found = decimal_constant(exact) if len(exact.normalize().as_tuple().digits) <= _SURE_DIGITS else None
+    return None if found is None else replace(found, span=constant.span)
 
 
 def decimal_type(constant: Constant) -> Type:

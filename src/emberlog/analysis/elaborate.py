@@ -10,10 +10,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from emberlog.analysis.constants import as_constant
+from emberlog.analysis.arithmetic import UNITS_OF_DATES, is_mixed, mixed_type
+from emberlog.analysis.conflicts import conflict, instead_of, instead_of_number, instead_of_operands
+from emberlog.analysis.constants import as_constant, as_written
 from emberlog.analysis.draft import Draft, Fact
 from emberlog.analysis.functions import FUNCTIONS, Family, aggregate_type
-from emberlog.analysis.infer import LITERAL, Columns, Guess, common, fit, literal_type, matches, settled, show
+from emberlog.analysis.infer import (
+    LITERAL,
+    Columns,
+    Guess,
+    common,
+    fit,
+    literal_type,
+    matches,
+    settled,
+    show,
+    term_type,
+)
 from emberlog.analysis.program import Absent, Bind, CoreRule, Filter, Gather, Literal, Match, Spread
 from emberlog.diagnostics import Diagnostic, Label
 from emberlog.source import Span
@@ -30,7 +43,7 @@ from emberlog.syntax.nodes import (
     Test,
     Variable,
 )
-from emberlog.types import FLOAT, NUMBER, Type, Value
+from emberlog.types import DATE, FLOAT, NUMBER, Type, Value
 
 Typed = tuple[Term, Guess]
 
@@ -77,28 +90,6 @@ def _column_constant(
     if converted is not None:
         return constant, [converted]
     return constant, [conflict(constant.span, literal_type(constant), want, place)]
-
-
-def conflict(span: Span, given: Type, want: Type, place: Label | None = None, what: str = "") -> Diagnostic:
-    """A value of one type where another is wanted."""
-    labels = [Label(span, f"{show(given)}{what}")]
-    if place is not None and place.span is not span and place.text:
-        labels.append(place)
-    message = f"type conflict: {show(given)} where {show(want)} is wanted"
-    return Diagnostic("E0501", message, tuple(labels), _advice(given, want))
-
-
-def _advice(given: Type, want: Type) -> str | None:
-    kinds = {given.kind, want.kind}
-    if kinds == {"number", "float"}:
-        return "convert one side: `to_float(...)` makes a float of a number, `to_number(...)` a number of a float"
-    if kinds == {"number", "unsigned"}:
-        return "convert one side: `to_number(...)` or `to_unsigned(...)`"
-    if "symbol" in kinds and kinds & {"number", "float", "unsigned"}:
-        return "convert one side: `to_string(...)`, `to_number(...)` or `to_float(...)`"
-    if "decimal" in kinds:
-        return "`to_float(...)` makes a float of a decimal"
-    return None
 
 
 # Where no NaN can be, a negated comparison is the opposite one.
@@ -187,7 +178,7 @@ class _Elaborator:
         kinds = " and ".join(show(type) for type in ([type for type, _ in places] if there else (want, given)))
         message = f"type conflict: the variable `{variable.name}` is both {kinds}"
         labels = tuple(label for _, label in places)
-        self.found.append(Diagnostic("E0501", message, labels, _advice(given, want)))
+        self.found.append(Diagnostic("E0501", message, labels, instead_of(given, want)))
 
     def _spread(self, spread: Spread) -> Spread:
         want = self.variables.types.get(spread.variable)
@@ -204,7 +195,7 @@ class _Elaborator:
         bodies = tuple(self._body(body) for body in gather.bodies)
         want = self.variables.types.get(gather.variable)
         if gather.function in ("count", "avg") and want is not None:
-            result = aggregate_type(gather.function, NUMBER)
+            result = aggregate_type(gather.function, want if want.kind == "decimal" else NUMBER)
             if result.kind != want.kind:
                 self._disagreement(Variable(gather.variable, span=gather.span), want, result)
         if gather.target is None:
@@ -217,13 +208,14 @@ class _Elaborator:
         term, given = self._term(term)
         if function in ("sum", "avg") and given is not None and not (given.is_numeric or given.kind == "decimal"):
             message = f"`{function}` of a {show(given)}"
-            self.found.append(Diagnostic("E0502", message, (Label(term.span, show(given)),), _to_numbers(given)))
+            self.found.append(Diagnostic("E0502", message, (Label(term.span, show(given)),), instead_of_number(given)))
             return term
         match function:
             case "count" | "countd":
                 return term if given != LITERAL else self._convert((term, given), NUMBER)
             case "avg":
-                return self._floated((term, given))
+                exact = given is not None and given.kind == "decimal" and (want is None or want.kind == "decimal")
+                return term if exact else self._floated((term, given))
             case "sum" if given is not None and given.kind == "decimal" and (want is None or want.scale >= given.scale):
                 return term  # how many digits its sum has is seen when it is there
             case _:
@@ -249,8 +241,9 @@ class _Elaborator:
     def _check_result(self, aggregate: Aggregate, want: Guess, place: Label) -> None:
         """A count or an average is what it is; the others follow what goes in."""
         if aggregate.function in ("count", "countd", "avg") and want is not None:
-            result = aggregate_type(aggregate.function, NUMBER)
-            if result.kind != want.kind:
+            inner = term_type(aggregate.arguments[-1], self.variables.types) or NUMBER
+            result = aggregate_type(aggregate.function, inner)
+            if result.kind != want.kind and not (result.kind == "decimal" and want.kind == "float"):
                 self.found.append(conflict(aggregate.span, result, want, place))
 
     def _narrowed(self, term: Term, want: Type) -> Term:
@@ -276,11 +269,12 @@ class _Elaborator:
 
     def _comparison(self, condition: Comparison) -> Comparison:
         left, right = self._term(condition.left), self._term(condition.right)
+        kinds = {type.kind for _, type in (left, right) if type is not None}
+        if "decimal" in kinds and kinds & {"number", "unsigned", "float"}:
+            first, second = self._decimals(left, right)
+            return replace(condition, left=first, right=second)
         meeting = fit(left[1], right[1])
         if meeting is None and left[1] is not None and right[1] is not None:
-            kinds = {left[1].kind, right[1].kind}
-            if "decimal" in kinds and (left[1].is_numeric or right[1].is_numeric):
-                return replace(condition, left=self._floated(left), right=self._floated(right))
             for side, other in ((left, right), (right, left)):
                 if isinstance(side[0], Constant) and other[1] is not None and other[1].kind in ("date", "timestamp"):
                     meeting = other[1]
@@ -302,7 +296,7 @@ class _Elaborator:
         assert left[1] is not None and right[1] is not None
         labels = (Label(condition.left.span, show(left[1])), Label(condition.right.span, show(right[1])))
         message = f"type conflict: {show(left[1])} compared with {show(right[1])}"
-        self.found.append(Diagnostic("E0501", message, labels, _advice(left[1], right[1])))
+        self.found.append(Diagnostic("E0501", message, labels, instead_of(left[1], right[1])))
 
     def _term(self, term: Term) -> Typed:
         """The term elaborated by itself, and its type; a whole number in the text is still LITERAL."""
@@ -326,12 +320,67 @@ class _Elaborator:
             terms = [self._parameter(call, typed, want) for typed, want in zip(arguments, wanted, strict=False)]
             return replace(call, arguments=tuple(terms)), function.result
         if function.parameters is Family.ANY:
-            return replace(call, arguments=tuple(self._settled(typed) for typed in arguments)), function.result
+            self._check_kinds(call, arguments)
+            plain = replace(call, arguments=tuple(self._settled(typed) for typed in arguments))
+            return plain, function.result or term_type(plain, self.variables.types)
+        if is_mixed(call.function, tuple(type for _, type in arguments if type is not None)):
+            return self._mixed(call, arguments)
         if not self._operands(call, function.parameters, arguments):
             return call, function.result or common(type for _, type in arguments)
         meeting = common(type for _, type in arguments)
         terms = [self._convert(typed, meeting, Label(call.span)) for typed in arguments]
-        return replace(call, arguments=tuple(terms)), meeting
+        return replace(call, arguments=tuple(terms)), function.result or meeting
+
+    def _mixed(self, call: Call, arguments: list[Typed]) -> tuple[Call, Guess]:
+        """Arithmetic on decimals, dates and timestamps."""
+        left, right = arguments
+        if left[1] is None or right[1] is None:
+            return call, None
+        if "decimal" in (left[1].kind, right[1].kind):
+            terms = self._decimals(left, right)
+        else:
+            terms = [self._moment(typed, other) for typed, other in ((left, right), (right, left))]
+        one, other = (term_type(term, self.variables.types) or NUMBER for term in terms)
+        found = FLOAT if one == other == FLOAT else mixed_type(call.function, one, other)
+        if found is None:
+            shown = " and ".join(f"a {show(type)}" for type in (left[1], right[1]))
+            labels = (Label(left[0].span, show(left[1])), Label(right[0].span, show(right[1])))
+            message = f"`{call.function}` has no meaning for {shown}"
+            self.found.append(Diagnostic("E0502", message, labels, instead_of_operands(left[1], right[1])))
+        return replace(call, arguments=tuple(terms)), found
+
+    def _decimals(self, left: Typed, right: Typed) -> list[Term]:
+        """A decimal and what it is computed or compared with: as decimals and whole numbers, or, beside a float that is
+        no number of the text, as floats."""
+        terms: list[Term] = []
+        for term, given in (left, right):
+            written = as_written(term) if isinstance(term, Constant) else None
+            terms.append(self._settled((term, given)) if written is None else written)
+        if not any(typed[1] == FLOAT and typed[0] is term for typed, term in zip((left, right), terms, strict=True)):
+            return terms
+        return [self._floated(typed) for typed in (left, right)]
+
+    def _moment(self, typed: Typed, other: Typed) -> Term:
+        """An operand beside a date or timestamp: a text of the program is one, too."""
+        term, given = typed
+        if isinstance(term, Constant) and given is not None and given.kind == "symbol":
+            return self._convert(typed, other[1])
+        return self._settled(typed)
+
+    def _check_kinds(self, call: Call, arguments: list[Typed]) -> None:
+        """Functions that take values of some types only, beside constants."""
+        match call.function:
+            case "round":
+                self._operands(call, Family.DECIMAL, arguments[:1])
+            case "to_decimal":
+                self._operands(call, Family.WRITTEN_NUMBER, arguments[:1])
+            case "date_trunc" if self._operands(call, Family.MOMENT, arguments[1:]):
+                unit, type = call.arguments[0], arguments[1][1]
+                if type == DATE and isinstance(unit, Constant) and unit.value not in UNITS_OF_DATES:
+                    message = f"a date has no {unit.value}"
+                    self.found.append(Diagnostic("E0502", message, (Label(unit.span),), "use `to_timestamp(...)`"))
+            case _:
+                pass
 
     def _settled(self, typed: Typed) -> Term:
         return self._convert(typed, NUMBER) if typed[1] == LITERAL else typed[0]
@@ -341,6 +390,11 @@ class _Elaborator:
         allowed: Mapping[Family, tuple[str, ...]] = {
             Family.NUMERIC: ("number", "unsigned", "float"),
             Family.INTEGER: ("number", "unsigned"),
+            Family.AMOUNT: ("number", "unsigned", "float", "decimal"),
+            Family.DECIMAL: ("decimal",),
+            Family.WRITTEN_NUMBER: ("symbol", "number", "unsigned", "decimal"),
+            Family.MOMENT: ("date", "timestamp"),
+            Family.WRITTEN_MOMENT: ("symbol", "date", "timestamp"),
             Family.LOGICAL: ("number", "bool"),
         }
         kinds = allowed.get(family)
@@ -348,14 +402,14 @@ class _Elaborator:
         for term, type in wrong:
             message = f"`{_shown(call.function)}` takes {family.value}, not a {show(type)}"
             labels = (Label(term.span, show(type)),)
-            self.found.append(Diagnostic("E0502", message, labels, _to_numbers(type)))
+            self.found.append(Diagnostic("E0502", message, labels, instead_of_number(type)))
         return not wrong
 
     def _parameter(self, call: Call, typed: Typed, want: Type) -> Term:
         term, given = typed
         if given is not None and fit(given, want) != want:
             message = f"`{_shown(call.function)}` takes a {want} here, not a {show(given)}"
-            self.found.append(Diagnostic("E0502", message, (Label(term.span, show(given)),), _advice(given, want)))
+            self.found.append(Diagnostic("E0502", message, (Label(term.span, show(given)),), instead_of(given, want)))
             return term
         return self._convert(typed, want)
 
@@ -395,18 +449,6 @@ class _Elaborator:
 def _loses(given: Type, want: Type) -> bool:
     """Are there decimals of the one type that the other does not hold?"""
     return given.kind == "decimal" and given.with_room_for(want) != want
-
-
-def _to_numbers(given: Type) -> str | None:
-    match given.kind:
-        case "symbol":
-            return "`to_number(...)` or `to_float(...)` makes a number of it; `cat` joins texts"
-        case "bool" | "unsigned" | "number":
-            return "`to_number(...)` makes a number of it"
-        case "decimal":
-            return "`to_float(...)` makes a float of it"
-        case _:
-            return None
 
 
 def _shown(function: str) -> str:

@@ -12,16 +12,23 @@ from enum import Enum
 from functools import reduce
 from typing import assert_never
 
+from emberlog.analysis.arithmetic import DURATIONS, always_fits, is_mixed, mean_type, mixed_type, rounded_type
 from emberlog.analysis.constants import decimal_type
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Collect, Constant, Parameter, Term, Variable
-from emberlog.types import BOOL, DATE, FLOAT, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
+from emberlog.types import BOOL, DATE, FLOAT, MAX_DIGITS, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
 
 
 class Family(Enum):
-    """What the arguments of a function must be; all of one type but for ANY."""
+    """What the arguments of a function must be; all of one type but for ANY. Operators also compute with decimals,
+    dates and timestamps (see `arithmetic`)."""
 
     NUMERIC = "numbers"
     INTEGER = "whole numbers"
+    AMOUNT = "numbers or decimals"
+    DECIMAL = "decimals"
+    WRITTEN_NUMBER = "texts, whole numbers or decimals"
+    MOMENT = "dates or timestamps"
+    WRITTEN_MOMENT = "texts, dates or timestamps"
     LOGICAL = "numbers or booleans"
     SAME = "of one type"
     ANY = "of any type"
@@ -62,6 +69,7 @@ class Function:
 
 
 _UNARY = Function(1, 1, Family.NUMERIC)
+_PART = Function(1, 1, Family.MOMENT, NUMBER)
 _BINARY = Function(2, 2, Family.NUMERIC)
 _REAL = Function(1, 1, (FLOAT,), FLOAT)
 _BITS = Function(2, 2, Family.INTEGER)
@@ -74,10 +82,13 @@ MISSING, UNLESS = "#missing", "#unless"
 FIRST = "#first"
 # A decimal with 38 digits, as many of them behind the point as the second argument, a constant, says.
 DIGITS = "#digits"
+# The average of decimals, from their sum and their number, with as many digits as the last two arguments say.
+MEAN = "#mean"
 
 FUNCTIONS: Mapping[str, Function] = {
     **dict.fromkeys(("+", "-", "*", "/", "%", "^", "pow"), _BINARY),
-    **dict.fromkeys(("neg", "abs", "relu"), _UNARY),
+    **dict.fromkeys(("neg", "abs"), Function(1, 1, Family.AMOUNT)),
+    "relu": _UNARY,
     "clip": Function(3, 3, Family.NUMERIC),
     **dict.fromkeys(("min", "max"), Function(2, None, Family.SAME)),
     **dict.fromkeys(("exp", "log", "sqrt", "tanh"), _REAL),
@@ -96,12 +107,21 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_string": Function(1, 1, Family.ANY, SYMBOL),
     "to_float": Function(1, 1, Family.ANY, FLOAT),
     "to_unsigned": Function(1, 1, Family.ANY, UNSIGNED),
+    "to_decimal": Function(3, 3, Family.ANY),
+    "to_date": Function(1, 1, Family.WRITTEN_MOMENT, DATE),
+    "to_timestamp": Function(1, 1, Family.WRITTEN_MOMENT, TIMESTAMP),
+    "round": Function(2, 2, Family.ANY),
+    **dict.fromkeys(("year", "month", "day"), _PART),
+    **dict.fromkeys(("hour", "minute", "second"), Function(1, 1, (TIMESTAMP,), NUMBER)),
+    **dict.fromkeys(DURATIONS, Function(1, 1, (NUMBER,), NUMBER)),
+    "date_trunc": Function(2, 2, Family.ANY),
     "range": Function(2, 3, Family.NUMERIC),
     DEFAULT_STEP: Function(2, 2, Family.NUMERIC),
     MISSING: Function(1, None, Family.ANY, NUMBER),
     UNLESS: Function(2, 2, Family.ANY),
     FIRST: Function(2, 2, Family.ANY),
     DIGITS: Function(2, 2, Family.ANY),
+    MEAN: Function(4, 4, Family.ANY),
     **dict.fromkeys(("band", "bor", "bxor", "bshl", "bshr"), _BITS),
     "bnot": Function(1, 1, Family.INTEGER),
     **dict.fromkeys(("land", "lor"), Function(2, 2, Family.LOGICAL)),
@@ -128,8 +148,6 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
             return types[name]
         case Constant():
             return constant_type(term)
-        case Call("#digits", (_, Constant(int() as scale))):
-            return Type("decimal", precision=38, scale=scale)
         case Call(function, arguments):
             if function in NARROWING:
                 return NARROWING[function]
@@ -145,11 +163,25 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
 
 
 def _type_of_arguments(function: str, arguments: Sequence[Term], types: Mapping[str, Type]) -> Type:
-    """The type of a function that has that of its arguments."""
+    """The type of a function whose type depends on its arguments."""
     first = type_of(arguments[0], types).wide
-    if first.kind != "decimal" or function not in ("min", "max", FIRST):
-        return first
-    return reduce(Type.with_room_for, (type_of(argument, types) for argument in arguments))
+    match function, arguments:
+        case "#digits", (_, Constant(int(scale))):
+            return Type("decimal", precision=MAX_DIGITS, scale=scale)
+        case "to_decimal" | "#mean", (*_, Constant(int(precision)), Constant(int(scale))):
+            return Type("decimal", precision=precision, scale=scale)
+        case "round", (_, Constant(int(places))):
+            return rounded_type(first, places)
+        case "date_trunc", (_, moment):
+            return type_of(moment, types)
+        case "min" | "max" | "#first", _ if first.kind == "decimal":
+            return reduce(Type.with_room_for, (type_of(argument, types) for argument in arguments))
+        case _, (_, other) if is_mixed(function, (first, type_of(other, types))):
+            found = mixed_type(function, first, type_of(other, types))
+            assert found is not None, f"`{function}` of {first} and {type_of(other, types)}"
+            return found
+        case _:
+            return first
 
 
 def constant_type(constant: Constant) -> Type:
@@ -175,9 +207,9 @@ def aggregate_type(function: str, argument: Type) -> Type:
         case "count" | "countd":
             return NUMBER
         case "avg":
-            return FLOAT
+            return mean_type(argument)
         case "sum" if argument.kind == "decimal":
-            return Type("decimal", precision=38, scale=argument.scale)
+            return Type("decimal", precision=MAX_DIGITS, scale=argument.scale)
         case _:
             return argument.wide
 
@@ -190,7 +222,7 @@ def fallible(term: Term, types: Mapping[str, Type]) -> bool:
                 return True
             if function == "match":
                 return not isinstance(arguments[0], Constant)  # a pattern from the facts may be none
-            return _fails(function, type_of(arguments[0], types))
+            return _fails(function, tuple(type_of(argument, types) for argument in arguments))
         case Aggregate(_, arguments):
             return any(fallible(argument, types) for argument in arguments)
         case _:
@@ -212,10 +244,15 @@ def may_lack(term: Term, types: Mapping[str, Type], unsure: Collection[str]) -> 
             return False
 
 
-def _fails(function: str, operand: Type) -> bool:
-    """Can `function` fail on operands of this type?"""
-    if function in ("/", "%", "^", "log", "sqrt", "lpad", UNLESS):
+def _fails(function: str, operands: tuple[Type, ...]) -> bool:
+    """Can `function` fail on operands of these types?"""
+    if is_mixed(function, operands):
+        return mixed_type(function, *operands) not in (NUMBER, FLOAT) and not always_fits(function, *operands)
+    operand = operands[0]
+    if function in ("/", "%", "^", "log", "sqrt", "lpad", "to_decimal", UNLESS, MEAN, *DURATIONS):
         return True
+    if function in ("to_date", "to_timestamp"):
+        return operand.kind == "symbol"
     if function in _CHECKED_ON_INTEGERS:
         return operand.is_integer
     if function in _CONVERSIONS:

@@ -8,10 +8,12 @@ with the final types, when it converts every term to what its place wants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
-from emberlog.analysis.constants import decimal_type
+from emberlog.analysis.arithmetic import is_mixed, mixed_type, rounded_type
+from emberlog.analysis.constants import as_written, decimal_type
 from emberlog.analysis.draft import Draft, Fact
 from emberlog.analysis.functions import FUNCTIONS, NARROWING, aggregate_type
 from emberlog.analysis.layout import Layout
@@ -48,6 +50,8 @@ def fit(left: Guess, right: Guess) -> Guess:
         return FLOAT
     if LITERAL in (left, right) and "unsigned" in kinds:
         return UNSIGNED
+    if LITERAL in (left, right) and "decimal" in kinds:
+        return left if left.kind == "decimal" else right
     return None
 
 
@@ -76,7 +80,7 @@ def term_type(term: Term, types: Mapping[str, Guess]) -> Guess:
         case Call(function, arguments):
             if function in NARROWING:
                 return NARROWING[function].wide
-            return FUNCTIONS[function].result or common(term_type(argument, types) for argument in arguments)
+            return FUNCTIONS[function].result or _result_type(function, arguments, types)
         case Aggregate(function, arguments):
             inner = term_type(arguments[-1], types)
             if inner is None:
@@ -84,6 +88,35 @@ def term_type(term: Term, types: Mapping[str, Guess]) -> Guess:
             return inner if inner == LITERAL and function in ("min", "max", "sum") else aggregate_type(function, inner)
         case _:
             return None
+
+
+def _result_type(function: str, arguments: Sequence[Term], types: Mapping[str, Guess]) -> Guess:
+    """The type of a call whose type depends on its arguments, as far as theirs are known."""
+    given = [term_type(argument, types) for argument in arguments]
+    match function, arguments:
+        case "to_decimal", (_, Constant(int(precision)), Constant(int(scale))):
+            return Type("decimal", precision=precision, scale=scale)
+        case "round", (_, Constant(int(places))) if given[0] is not None and given[0].kind == "decimal":
+            return rounded_type(given[0], places)
+        case "date_trunc", (_, _):
+            return given[1]
+        case _, (_, _) if is_mixed(function, known := tuple(type for type in given if type is not None)):
+            if len(known) == 1:  # what meets a decimal, or is added to a date, is likely a number
+                return known[0]
+            return mixed_type(function, *(operand_type(argument, types, known) for argument in arguments))
+        case _:
+            return common(given)
+
+
+def operand_type(term: Term, types: Mapping[str, Guess], beside: Sequence[Type]) -> Type:
+    """The type of an operand of arithmetic beside others: where one is a decimal, a number in the text is one too, with
+    the digits that it is written with."""
+    written = as_written(term) if isinstance(term, Constant) else None
+    if written is not None and any(type.kind == "decimal" for type in beside):
+        return decimal_type(written)
+    found = term_type(term, types)
+    assert found is not None
+    return found.wide if found != LITERAL else NUMBER
 
 
 def common(types: Iterable[Guess]) -> Guess:
@@ -183,8 +216,10 @@ def settled(draft: Draft, columns: Columns) -> Variables:
         chosen |= picked or dict.fromkeys(open, NUMBER)
 
 
-def _pick(wanted: Iterable[Type]) -> Type:
+def _pick(wanted: Sequence[Type]) -> Type:
     kinds = {type.kind for type in wanted}
+    if "decimal" in kinds:
+        return reduce(Type.with_room_for, (type for type in wanted if type.kind == "decimal"))
     return UNSIGNED if "unsigned" in kinds else NUMBER if "number" in kinds else FLOAT if "float" in kinds else NUMBER
 
 
@@ -237,7 +272,8 @@ class _Wants:
             case Variable(name) if want is not None and want != LITERAL and self._types.get(name) == LITERAL:
                 self.found.setdefault(name, []).append(want)
             case Call(function, arguments):
-                inner = common(term_type(argument, self._types) for argument in arguments)
+                given = [term_type(argument, self._types) for argument in arguments]
+                inner = None if is_mixed(function, tuple(type for type in given if type)) else common(given)
                 if inner == LITERAL and want is not None and want.kind in ("number", "unsigned"):
                     inner = want
                 for argument in arguments:

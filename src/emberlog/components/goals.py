@@ -75,6 +75,8 @@ def goals_of(rule: CoreRule, number: int, literal: Literal) -> Iterator[Goal]:
             raise Unfit("a rule tests text")
         case Filter(condition):
             assert isinstance(condition, Comparison)
+            if len({type_of(side, rule.types).kind == "decimal" for side in (condition.left, condition.right)}) > 1:
+                raise Unfit("it compares decimals with numbers")
             left, right = lower_term(condition.left, rule.types), lower_term(condition.right, rule.types)
             yield Check(replace(condition, left=left, right=right))
         case Bind(variable, term):

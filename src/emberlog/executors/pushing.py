@@ -50,7 +50,7 @@ def asked(partial: Partial) -> Asked:
         return Asked(partial.relation, partial.table, None, len(partial.origins), {})
 
     from emberlog.sql.compile import compile_plan
-    from emberlog.sql.dialect import DuckDB
+    from emberlog.sql.duck_dialect import DuckDB
 
     def table(relation: str, version: str) -> str:
         return ROWS

@@ -1,6 +1,6 @@
 """The functions of the language on Python's values, as maintained rules compute them.
 
-`function_for` gives the name and the function that a call stands for, by the type of its first argument. A function
+`function_for` gives the name and the function that a call stands for, by the types of its arguments. A function
 that is not here (`match`, logarithms, ...) has none: a rule that uses it is evaluated by the ordinary engine. An
 operation without a value raises `Missing`; whether that is an error is for the ordinary engine to say, too.
 """
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from functools import reduce
-from operator import and_, or_, xor
+from datetime import date, datetime, timedelta
+from decimal import Context, Decimal
+from functools import lru_cache, reduce
+from operator import and_, attrgetter, or_, xor
 from typing import Any
 
+from emberlog.analysis.arithmetic import is_mixed
 from emberlog.analysis.functions import DEFAULT_STEP, NARROWING
 from emberlog.syntax.nodes import Constant
-from emberlog.types import Type, integer_range
+from emberlog.types import MAX_DIGITS, Type, integer_range
 
 LONGEST_RANGE = 100_000_000
+_ROOM = Context(prec=4 * MAX_DIGITS)  # for all digits of a product
 
 
 class Missing(Exception):
@@ -47,15 +49,20 @@ def canonical(value: Any) -> Any:
     return value + 0.0 if value == value else math.nan
 
 
-def function_for(name: str, operand: Type) -> tuple[str, Callable[..., Any]] | None:
-    """The function that a call of `name` with a first argument of this type stands for, and a name that is unique to
-    it; None if there is none."""
+def function_for(name: str, operands: tuple[Type, ...], result: Type) -> tuple[str, Callable[..., Any]] | None:
+    """The function that a call of `name` with arguments of these types stands for, and a name that is unique to it;
+    None if there is none."""
+    kind = operands[0].kind
+    if result.kind == "decimal" and name in _OF_DECIMALS:
+        return f"decimal_{_plain(name)}_{result.precision}_{result.scale}", _decimal(name, result)
+    if is_mixed(name, operands):
+        kind = next((type.kind for type in operands if type.kind in _MOMENTS_OF), kind)
     if name in NARROWING:
         table: Mapping[str, Callable[..., Any]] = _NARROW
     else:
-        table = _TABLES.get(operand.kind, {})
+        table = _TABLES.get(kind, {})
     function = table.get(name)
-    return None if function is None else (f"{operand.kind}_{_plain(name)}", function)
+    return None if function is None else (f"{kind}_{_plain(name)}", function)
 
 
 def _plain(name: str) -> str:
@@ -222,7 +229,60 @@ _BOOLEANS: dict[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
 }
-_MOMENTS: dict[str, Callable[..., Any]] = {"min": min, "max": max}
+
+_OF_DECIMALS: Mapping[str, Callable[..., Decimal]] = {
+    "+": _ROOM.add,
+    "-": _ROOM.subtract,
+    "*": _ROOM.multiply,
+    "neg": _ROOM.minus,
+    "abs": _ROOM.abs,
+}
+
+
+@lru_cache(maxsize=1024)
+def _decimal(name: str, type: Type) -> Callable[..., Decimal]:
+    """Arithmetic on decimals and whole numbers whose result is a decimal of this type, with all its digits."""
+    operation, bound, unit = (
+        _OF_DECIMALS[name],
+        Decimal(10) ** (type.precision - type.scale),
+        Decimal(1).scaleb(-type.scale),
+    )
+
+    def function(*values: Any) -> Decimal:
+        found = operation(*values)
+        fitted = found.quantize(unit, context=_ROOM)
+        if fitted != found or abs(fitted) >= bound:
+            raise Missing
+        return fitted
+
+    return function
+
+
+def _shift(moment: date, by: int) -> date:
+    try:
+        return moment + (timedelta(microseconds=by) if isinstance(moment, datetime) else timedelta(days=by))
+    except OverflowError:
+        raise Missing from None
+
+
+def _add(a: Any, b: Any) -> date:
+    return _shift(a, b) if isinstance(a, date) else _shift(b, a)
+
+
+def _subtract(a: date, b: Any) -> Any:
+    if isinstance(b, int):
+        return _shift(a, -b)
+    return (a - b) // timedelta(microseconds=1) if isinstance(a, datetime) else (a - b).days
+
+
+_MOMENTS: dict[str, Callable[..., Any]] = {
+    "min": min,
+    "max": max,
+    "+": _add,
+    "-": _subtract,
+    **{name: attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
+}
+_MOMENTS_OF = frozenset({"date", "timestamp"})
 _NARROW = {name: _within(*integer_range(type)) for name, type in NARROWING.items() if type.is_integer}
 _TABLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "number": _integers("number"),
@@ -232,4 +292,5 @@ _TABLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "bool": _BOOLEANS,
     "date": _MOMENTS,
     "timestamp": _MOMENTS,
+    "decimal": {"to_float": float, "min": min, "max": max},
 }

@@ -45,7 +45,8 @@ class Text:
                 self.constants.append(constant_value(term))
                 return f"c{len(self.constants) - 1}"
             case Call(function, arguments):
-                found = function_for(function, type_of(arguments[0], self.nest.types))
+                types = tuple(type_of(argument, self.nest.types) for argument in arguments)
+                found = function_for(function, types, type_of(term, self.nest.types))
                 if found is None:
                     raise Unsupported(f"the function `{function}`")
                 name, self.globals[found[0]] = found

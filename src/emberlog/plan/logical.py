@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, assert_never
 
-from emberlog.analysis.functions import type_of
+from emberlog.analysis.functions import aggregate_type, type_of
 from emberlog.deep import Deep, run_deep
 from emberlog.syntax.nodes import Comparison, Constant, Term, Test, Variable
-from emberlog.types import FLOAT, NUMBER, Type
+from emberlog.types import NUMBER, Type
 
 Condition: TypeAlias = Comparison | Test
 
@@ -274,14 +274,10 @@ def _fold_type(fold: Fold, types: Columns) -> Type:
     match fold.function:
         case "count" | "countd":
             return NUMBER
-        case "avg":
-            return FLOAT
-        case _:
+        case function:
             assert fold.argument is not None
             type = types[fold.argument]
-            if fold.function == "sum" and type.kind == "decimal":
-                return Type("decimal", precision=38, scale=type.scale)
-            return type
+            return aggregate_type(function, type) if function == "avg" or type.kind == "decimal" else type
 
 
 # The fields of nodes that are other nodes. A plan is walked so often that to match its nodes would take long.

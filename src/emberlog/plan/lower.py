@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from emberlog.analysis.functions import DIGITS
+from emberlog.analysis.functions import DIGITS, MEAN
 from emberlog.analysis.program import CheckedProgram, Component, CoreRule, Match, Signature
 from emberlog.plan.bodies import Bodies, contributed_rows
 from emberlog.plan.deltas import contribution, delta_body
@@ -32,6 +32,7 @@ from emberlog.plan.names import given_part, position, positions, state_part
 from emberlog.plan.strata import ProgramPlan, RelationPlan, Stratum
 from emberlog.rules.changes import delta_rules
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
+from emberlog.types import Type
 
 
 def lower(program: CheckedProgram, wanted: Iterable[str] | None = None) -> ProgramPlan:
@@ -279,15 +280,23 @@ def _added_totals(signature: Signature, contributed: Plan | None, plain: Plan, r
     ]
     again += [Fold(size, "sum", size) for size in sizes.values()]
     whole = _folded(Union(tuple(parts)), signature, again, rule)
-    means = {name: Call("/", (Variable(name), Call("to_float", (Variable(size),)))) for name, size in sizes.items()}
+    types = dict(zip(names, (column.type for column in signature.columns), strict=True))
+    means = {name: _mean(name, size, types[name]) for name, size in sizes.items()}
     return _entered(signature, Project(whole, tuple((name, means.get(name, term)) for name, term in kept)), rule)
+
+
+def _mean(total: str, size: str, type: Type) -> Term:
+    """An average from the columns of a sum and a number of values."""
+    if type.kind == "decimal":
+        return Call(MEAN, (Variable(total), Variable(size), Constant(type.precision), Constant(type.scale)))
+    return Call("/", (Variable(total), Call("to_float", (Variable(size),))))
 
 
 def _folded(rows: Plan, signature: Signature, folds: list[Fold], rule: int) -> Plan:
     """One row for each group of the rows, with an error of `rule` for a sum that is too large."""
     groups = tuple(position(i) for i in signature.groups)
     grouped = Group(rows, groups, tuple(folds))
-    sums = tuple(fold.column for fold in folds if fold.function == "sum")
+    sums = tuple(fold.column for fold in folds if fold.function in ("sum", "avg"))
     types = [columns(grouped)[name] for name in sums]
     bounded = [type for type in types if type.is_integer or type.kind == "decimal"]
     return Guard(grouped, sums, groups, rule, too_large(bounded[0])) if bounded else grouped

@@ -78,5 +78,7 @@ def _fold_may_lack(fold: Fold, child: Plan) -> bool:
     if fold.argument is None or fold.function in ("count", "countd"):
         return False
     type = columns(child)[fold.argument]
-    overflows = fold.function == "sum" and (type.is_integer or type.kind == "decimal")
+    overflows = (fold.function == "sum" and type.is_integer) or (
+        fold.function in ("sum", "avg") and type.kind == "decimal"
+    )
     return overflows or fold.argument in unsure(child)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TypeAlias
 
+from emberlog.analysis.arithmetic import DURATIONS
 from emberlog.analysis.functions import LONGEST_PADDED, NARROWING, type_of
 from emberlog.patterns import BadPattern, read
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
@@ -32,7 +33,15 @@ CAUSES = {
     **dict.fromkeys(("log", "sqrt"), "a logarithm or root has no value"),
     **dict.fromkeys(NARROWING, f"a value {DOES_NOT_FIT} in its column"),
     "match": "a pattern is not a regular expression",
+    "to_decimal": f"a number {DOES_NOT_FIT} in the digits of a decimal",
+    **dict.fromkeys(("to_date", "to_timestamp"), "a text is no date"),
+    **dict.fromkeys(DURATIONS, _TOO_LARGE),
     "lpad": f"a text would be filled up to more than {LONGEST_PADDED} characters",
+}
+
+_OF_KINDS = {
+    "decimal": f"a decimal {DOES_NOT_FIT} in the digits of its type (`round` takes off some behind the point)",
+    **dict.fromkeys(("date", "timestamp"), "a date lies outside of the years 1 to 9999"),
 }
 
 Value: TypeAlias = bool | int | float | str | Decimal
@@ -63,8 +72,11 @@ class Causes:
         everything: dict[str, None] = {}
         for call in calls:
             general = CAUSES.get(call.function)
-            if call.function == "/" and type_of(call, self._types).kind == "float":
+            kind = type_of(call, self._types).kind
+            if call.function == "/" and kind == "float":
                 general = _ZERO
+            elif call.function in ("+", "-", "*"):
+                general = _OF_KINDS.get(kind, general)
             if general is None or (call.function == "match" and isinstance(call.arguments[0], Constant)):
                 continue
             everything[general] = None
@@ -127,7 +139,7 @@ def _apply(function: str, values: list[Value], type: Type) -> Value:
             if one < 0 or (one == 0 and function == "log"):
                 raise _Missing(CAUSES[function])
             return math.log(one) if function == "log" else math.sqrt(one)
-        case _, [int() as one, int() as other]:
+        case _, [int() as one, int() as other] if type.is_integer:
             return _of_integers(function, one, other, type)
         case "neg" | "abs", [int() as one]:
             return _fitting(-one if function == "neg" or one < 0 else one, type)

@@ -18,6 +18,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from emberlog.analysis.functions import aggregate_type
 from emberlog.deep import Deep, run_deep
 from emberlog.plan.bodies import variables
 from emberlog.plan.logical import (
@@ -57,6 +58,7 @@ from emberlog.sql.build import (
     text,
     when,
 )
+from emberlog.sql.decimals import mean
 from emberlog.sql.dialect import Dialect
 from emberlog.sql.ranges import NESTED, expanded
 from emberlog.sql.statement import MARK_BETWEEN, MARK_END, MARK_START, OUR_FUNCTIONS, Stage, Statement
@@ -416,6 +418,10 @@ class _Compiler:
                 return exp.Min(this=value) if fold.function == "min" else exp.Max(this=value)
             case "countd":
                 return exp.Count(this=exp.Distinct(expressions=[value]))
+            case "avg" if type.kind == "decimal":
+                own, size = aggregate_type("sum", type), exp.Count(this=value)
+                total = self.dialect.decimal_total(value.copy(), type)
+                return mean(total, own, size, aggregate_type("avg", type), self.dialect)
             case "avg":
                 return unsigned_zero(exp.Avg(this=cast(value, self.dialect.float64)), self.dialect)
             case "sum" if type.is_integer:

@@ -20,7 +20,7 @@ from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError, Usag
 from emberlog.memory import NOISE, Budget
 from emberlog.plan.origins import Pieces
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import DUCKDB_PRELUDE, FLOAT_TEXT, LOWER, PATTERN, UPPER, Statement
+from emberlog.sql.statement import DUCKDB_PRELUDE, EXACT, FLOAT_TEXT, LOWER, PATTERN, UPPER, Statement
 from emberlog.store.forms import Stream
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class DuckEngine(SqlEngine):
 
     @cached_property
     def dialect(self) -> Dialect:
-        from emberlog.sql.dialect import DuckDB
+        from emberlog.sql.duck_dialect import DuckDB
 
         return DuckDB()
 
@@ -125,6 +125,15 @@ class DuckEngine(SqlEngine):
 
                 nulls = FunctionNullHandling.SPECIAL  # null is what it says of a text that is no pattern
                 self._connection.create_function(PATTERN, for_re2_or_none, ["VARCHAR"], "VARCHAR", null_handling=nulls)
+            if name == EXACT:
+                from duckdb.func import FunctionNullHandling
+
+                from emberlog.sql.exact import compute
+
+                nulls = FunctionNullHandling.SPECIAL  # null is what it says of a result that does not fit
+                self._connection.create_function(
+                    EXACT, compute, ["VARCHAR", "VARCHAR", "VARCHAR", int, int], "VARCHAR", null_handling=nulls
+                )
             self._given.add(name)
 
     def _interruptibly(self, work: Callable[[], Answer]) -> Answer:

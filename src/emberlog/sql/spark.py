@@ -18,9 +18,10 @@ from uuid import uuid4
 from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError
 from emberlog.memory import FEWER
 from emberlog.sessions import TaggedJobs, is_gone, lost
-from emberlog.sql.dialect import Dialect, Spark
+from emberlog.sql.dialect import Dialect
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import EXTRACT, FLOAT_TEXT, MATCHES, PATTERN, Statement
+from emberlog.sql.spark_dialect import Spark
+from emberlog.sql.statement import EXACT, EXTRACT, FLOAT_TEXT, MATCHES, PATTERN, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,19 +87,21 @@ class SparkEngine(SqlEngine):
         if name == FLOAT_TEXT:
             # A lambda travels to the workers as it is; a function of ours would need this package there.
             self.session.udf.register(FLOAT_TEXT, udf(lambda value: repr(value), "string", useArrow=False))
-        if name in (PATTERN, MATCHES, EXTRACT):
+        if name in (PATTERN, MATCHES, EXTRACT, EXACT):
             from pyspark.cloudpickle import register_pickle_by_value
 
             from emberlog import patterns
+            from emberlog.sql import exact
 
-            # The module travels along: it needs nothing else of this package.
-            register_pickle_by_value(patterns)  # type: ignore[no-untyped-call]
-            functions: Mapping[str, tuple[Callable[..., Any], str]] = {
-                PATTERN: (patterns.for_java_or_none, "string"),
-                MATCHES: (patterns.matches, "boolean"),
-                EXTRACT: (patterns.extract, "string"),
+            functions: Mapping[str, tuple[Any, Callable[..., Any], str]] = {
+                PATTERN: (patterns, patterns.for_java_or_none, "string"),
+                MATCHES: (patterns, patterns.matches, "boolean"),
+                EXTRACT: (patterns, patterns.extract, "string"),
+                EXACT: (exact, exact.compute, "string"),
             }
-            function, type = functions[name]
+            module, function, type = functions[name]
+            # The module travels along: it needs nothing else of this package.
+            register_pickle_by_value(module)  # type: ignore[no-untyped-call]
             self.session.udf.register(name, udf(function, type, useArrow=False))
         self._given.add(name)
 
@@ -223,11 +226,14 @@ class SparkEngine(SqlEngine):
 
 
 def to_frame(session: Any, table: pa.Table) -> Any:
-    """An Arrow table as a DataFrame. Spark has no unsigned 64-bit integers: they become DECIMAL(20,0)."""
+    """An Arrow table as a DataFrame. Spark has no unsigned 64-bit integers: they become DECIMAL(20,0). Timestamps have
+    no time zone; Spark by itself would give them that of the session, in which hours are left out or come twice."""
     import pyarrow as pa
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     fields = [
         pa.field(field.name, pa.decimal128(20, 0) if pa.types.is_uint64(field.type) else field.type, nullable=False)
         for field in table.schema
     ]
-    return session.createDataFrame(table.cast(pa.schema(fields)))
+    schema = pa.schema(fields)
+    return session.createDataFrame(table.cast(schema), from_arrow_schema(schema, prefer_timestamp_ntz=True))

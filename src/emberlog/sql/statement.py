@@ -9,10 +9,12 @@ from decimal import Decimal
 Parameter = bool | int | float | str | Decimal
 
 # Functions that engines are given: a float as programs show it; a pattern as the engine reads it, null if it is none;
-# does a long text match a pattern, and what does a group of it match; texts in small and in large letters.
+# does a long text match a pattern, and what does a group of it match; texts in small and in large letters; arithmetic
+# on decimals that are given as texts.
 FLOAT_TEXT, PATTERN, MATCHES = "emberlog_float_text", "emberlog_pattern", "emberlog_matches"
 EXTRACT, LOWER, UPPER = "emberlog_extract", "emberlog_lower", "emberlog_upper"
-OUR_FUNCTIONS = (FLOAT_TEXT, PATTERN, MATCHES, EXTRACT, LOWER, UPPER)
+EXACT = "emberlog_exact"
+OUR_FUNCTIONS = (FLOAT_TEXT, PATTERN, MATCHES, EXTRACT, LOWER, UPPER, EXACT)
 
 # Static helper functions of a DuckDB connection. Lambdas and 128-bit integers have no common spelling in sqlglot.
 DUCKDB_PRELUDE = (

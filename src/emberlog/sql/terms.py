@@ -14,11 +14,14 @@ from typing import assert_never
 from sqlglot import exp
 
 from emberlog.analysis import functions
+from emberlog.analysis.arithmetic import as_decimal
 from emberlog.analysis.functions import may_lack, type_of
 from emberlog.patterns import may_go_deep
 from emberlog.plan.logical import Condition
 from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
+from emberlog.sql.decimals import decimal_function
 from emberlog.sql.dialect import Dialect, in_range
+from emberlog.sql.moments import moment_function, truncated
 from emberlog.sql.statement import EXTRACT, MATCHES, PATTERN, Parameter
 from emberlog.sql.texts import text_function
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
@@ -75,10 +78,11 @@ class Terms:
     def in_common_type(self, values: list[Sql], types: list[Type]) -> list[Sql]:
         """Values of which one is compared with the others. Left to themselves, engines may drop digits to compare
         decimals of different types."""
-        if types[0].kind != "decimal":
+        if all(type.kind != "decimal" for type in types):
             return values
-        room = reduce(Type.with_room_for, types)
-        return [self.dialect.fit_decimal(value, type, room) for value, type in zip(values, types, strict=True)]
+        own = [as_decimal(type) or type for type in types]
+        room = reduce(Type.with_room_for, own)
+        return [self.dialect.fit_decimal(value, type, room) for value, type in zip(values, own, strict=True)]
 
     def compare(
         self,
@@ -125,6 +129,8 @@ class Terms:
                 if not may_go_deep(pattern):
                     return self.dialect.full_match(value, self._pattern(pattern))
                 return self._matched(value, self._pattern(pattern), self.parameter(pattern))
+            case Call("date_trunc", (Constant(str() as unit), moment)):
+                return truncated(unit, self.term(moment, scope, types, unsure), type_of(moment, types), self.dialect)
             case Call("regexp_extract", (subject, Constant(str() as pattern), Constant(int() as group))):
                 return self._extracted(self.term(subject, scope, types, unsure), pattern, group)
             case Call(function, arguments):
@@ -145,6 +151,11 @@ class Terms:
         return self.dialect.convert(self.parameter(value), type)
 
     def _call(self, function: str, values: list[Sql], kinds: list[Type], type: Type) -> Sql:
+        found = moment_function(function, values, kinds, type, self.dialect)
+        if found is None and type.kind == "decimal":
+            found = decimal_function(function, values, kinds, type, self.dialect)
+        if found is not None:
+            return found
         match function:
             case "+" | "-" | "*":
                 return self._arithmetic(function, values[0], values[1], type)

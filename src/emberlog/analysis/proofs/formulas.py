@@ -147,6 +147,8 @@ class Encoder:
                 return z3.RealVal(value) if self._loose else z3.IntVal(value)
             case float() as value:
                 return z3.RealVal(repr(value)) if abs(value) < 1e300 else self._free(repr(value), z3.RealSort())
+            case str() as value if constant.kind == "decimal":
+                return z3.RealVal(value)
             case str() as value:
                 # Texts have an order that is not written down here.
                 return self._free(repr(value), z3.IntSort())
