@@ -565,6 +565,8 @@ class Engine:
         scheduler: str = "hybrid",
         params: Params | None = None,
         *,
+        path: str | Path | None = None,
+        change_rules: bool = False,
         facts_dir: str | Path | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         warnings: Notices | None = None,
@@ -574,9 +576,22 @@ class Engine:
         Base relations begin with the rows of their sources, or empty. `scheduler` chooses the order of the tasks of a
         change: level, lookahead:K, logicblox, signal, hybrid or meta:BUDGET. `.input` reads from `facts_dir`. The
         limits hold for the first evaluation, and for each change anew.
+
+        With a `path`, a folder, the view outlives the process: who opens the path again, with the same program, gets
+        it as the last change left it, and sources are not read any more. One process at a time has it open. With
+        `change_rules`, another program changes the rules of the view that is there.
         """
         program = parse(_program(text))
-        return self.maintain_program(program, scheduler, params, facts_dir=facts_dir, limits=limits, warnings=warnings)
+        return self.maintain_program(
+            program,
+            scheduler,
+            params,
+            path=path,
+            change_rules=change_rules,
+            facts_dir=facts_dir,
+            limits=limits,
+            warnings=warnings,
+        )
 
     def maintain_program(
         self,
@@ -584,13 +599,16 @@ class Engine:
         scheduler: str = "hybrid",
         params: Params | None = None,
         *,
+        path: str | Path | None = None,
+        change_rules: bool = False,
         facts_dir: str | Path | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         warnings: Notices | None = None,
     ) -> View:
+        from emberlog.maintain.durable.folder import Folder
         from emberlog.maintain.ordinary import Ordinary
         from emberlog.maintain.program import ViewProgram, view_of
-        from emberlog.maintain.view import Setting as ViewSetting
+        from emberlog.maintain.versions import Setting as ViewSetting
         from emberlog.maintain.view import View
         from emberlog.schedule.interface import scheduler as scheduler_of
 
@@ -608,7 +626,8 @@ class Engine:
         def compile_view(
             program: Program, known: Mapping[str, tuple[Column, ...]], added: Collection[str]
         ) -> ViewProgram:
-            catalog = {**self._whole_catalog(program, sources, given, options()), **known}
+            unknown = {name: source for name, source in sources.items() if name not in known}
+            catalog = {**self._whole_catalog(program, unknown, given, options()), **known}
             checked = check(program, catalog, given, require_sources=False)
             about = [found for found in (*checked.warnings, *self._shadowed(checked)) if found.code != EMPTY_BASE]
             tell_of_program(about, tell)
@@ -621,8 +640,15 @@ class Engine:
             with self._working(how), how.deadline.enforced("maintaining a view"):
                 yield
 
+        def warn(message: str) -> None:
+            tell_of_data([warning("W0800", message)], tell)
+
         ordinary = Ordinary(options, self._setting(options()), self._scratch_root)
-        return View(program, sources, ViewSetting(compile_view, ordinary, given, working, lambda: self._spark), order)
+        setting = ViewSetting(compile_view, ordinary, given, working, lambda: self._spark, warn)
+        files = None if path is None else Folder(path_of(path, "path"))
+        view = View(program, sources, setting, order, files, change_rules)
+        self._runs.add(view)
+        return view
 
     # --- looking, without running --------------------------------------------------------------------------------
 

@@ -65,9 +65,14 @@ def _rows(live: LiveRun, signature: Signature) -> set[Row]:
 
 def canonical_rows(found: pa.Table) -> set[Row]:
     """The rows of a table as tuples of Python's values, which are equal where the language says so; NaN equals NaN."""
+    return set(canonical_list(found))
+
+
+def canonical_list(found: pa.Table) -> list[Row]:
+    """The rows of a table in their order, as `canonical_rows` has them."""
     if any(pa.types.is_floating(kind) for kind in found.schema.types):
-        return {tuple(map(canonical, row)) for row in rows(found)}
-    return set(rows(found))
+        return [tuple(map(canonical, row)) for row in rows(found)]
+    return rows(found)
 
 
 def table(columns: Collection[Column], found: Iterable[Row]) -> pa.Table:

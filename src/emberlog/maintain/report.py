@@ -127,6 +127,9 @@ class ChangeStats:
         return "\n".join(lines)
 
 
+NOTHING = ChangeStats(Graph.of(0, []), frozenset(), (), 0.0, 0.0, 0)
+
+
 class Change:
     """The differences that a change made, by relation. A relation that did not change has an empty one."""
 

@@ -74,7 +74,7 @@ class State:
             number = scheduler.ready()
             assert number is not None and number not in done, "a task of a change runs once"
             at = perf_counter()
-            done[number] = self._run(number, number in new)
+            done[number] = self.run_task(number, number in new)
             changed = (name for name in self.tasks[number].definition.names if self.relations[name].changed)
             successors = sorted(self.reading(changed))
             working += perf_counter() - at
@@ -83,7 +83,8 @@ class State:
         tasks = tuple(done.values())
         return ChangeStats(self.graph, frozenset(active), tasks, whole - working, working, scheduler.operations)
 
-    def _run(self, number: int, new: bool) -> TaskStats:
+    def run_task(self, number: int, new: bool) -> TaskStats:
+        """Runs one task; a `new` one starts from nothing."""
         task = self.tasks[number]
         begun = perf_counter()
         touched = task.run(first=new)
@@ -116,7 +117,7 @@ def next_state(old: State, program: ViewProgram, ordinary: Ordinary, limits: Lim
 
     Rows from outside stay with their predicates, wherever these keep them now. What no rule derives any more loses its
     rows, and so does what new tasks derive anew: differences stay net."""
-    kept = {_shape(task.definition, old.program): task for task in old.tasks}
+    kept = {shape(task.definition, old.program): task for task in old.tasks}
     state = _state(program, old.relations, kept, old.journal, ordinary, limits)
     new = {number for number, task in enumerate(state.tasks) if task not in old.tasks}
     given = {name: set(old.relations[relation].rows) for name, relation in old.program.inputs.items()}
@@ -143,13 +144,13 @@ def _state(
         if name not in found or found[name].width != len(signature.columns):
             found[name] = Relation(name, len(signature.columns))
     tasks = tuple(
-        kept.get(_shape(definition, program)) or Task(definition, program, found, journal, ordinary, limits)
+        kept.get(shape(definition, program)) or Task(definition, program, found, journal, ordinary, limits)
         for definition in program.definitions
     )
     return State(program, found, tasks, journal)
 
 
-def _shape(definition: Definition, program: ViewProgram) -> object:
+def shape(definition: Definition, program: ViewProgram) -> object:
     """What two definitions have in common if one can stand for the other."""
     names = (*definition.names, *sorted(definition.reads))
     signatures = tuple(
