@@ -106,7 +106,7 @@ def main(path: Path, points: int, seed: int) -> None:
     done = path.with_name("done")
     for _ in range(points):
         process = forked(lambda: write(path, done))
-        time.sleep(draw.uniform(0, 0.5) ** 2)
+        time.sleep(draw.uniform(0, 0.6))
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
         _, status = os.waitpid(forked(lambda: check(path, done)), 0)
