@@ -71,14 +71,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TaskStats:
-    """A task that a change ran. `why` is the reason why the ordinary engine evaluated it, if it did."""
+    """A task that a change ran. `why` is the reason why the ordinary engine evaluated it, if it did; `reached` are the
+    tasks that got a change from it."""
 
+    number: int
     names: tuple[str, ...]
     seconds: float
     touched: int
     inserted: int
     deleted: int
     why: str
+    reached: tuple[int, ...]
 
 
 @dataclass(frozen=True)

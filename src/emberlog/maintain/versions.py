@@ -20,6 +20,7 @@ from emberlog.maintain.durable.records import Record, Rules, merged
 from emberlog.maintain.durable.saving import described, load, parts
 from emberlog.maintain.durable.unsaved import Unsaved
 from emberlog.maintain.ordinary import Ordinary
+from emberlog.maintain.placement import Placement
 from emberlog.maintain.program import ViewProgram
 from emberlog.maintain.report import NOTHING, ChangeStats
 from emberlog.maintain.rules import difference
@@ -37,13 +38,14 @@ from emberlog.types import Column, Params
 class Setting:
     """What a view has from its engine. `compile` makes tasks of a program, given the columns of inputs that are known
     and the predicates that rules were added for. Work is done inside of `working`, which ends it at the engine's limits
-    and by `engine.cancel()`. `warn` tells the user of what went wrong without harm."""
+    and by `engine.cancel()`. `place` says where relations are kept and tasks run. `warn` tells the user of what went
+    wrong without harm."""
 
     compile: Callable[[Program, Mapping[str, tuple[Column, ...]], Collection[str]], ViewProgram]
     ordinary: Ordinary
     params: Params
     working: Callable[[], Any]
-    session: Callable[[], Any]
+    place: Callable[[ViewProgram], Placement]
     warn: Callable[[str], None]
 
 
@@ -73,6 +75,7 @@ class Versions:
         self._options = setting.ordinary.options()
         self._storage = storage
         self._closed = False
+        self.placement: Placement
         self.now: Version
         self._next: Version
 
@@ -80,7 +83,9 @@ class Versions:
 
     def evaluate(self, program: Program) -> None:
         """Evaluates the program for the first time, and saves the result."""
-        state = first_state(self._setting.compile(program, {}, ()), self._setting.ordinary, self._options.limits)
+        compiled = self._setting.compile(program, {}, ())
+        self.placement = self._setting.place(compiled)
+        state = first_state(compiled, self.placement)
         self.now = self._next = Version(show(program), program, frozenset(), state, {}, NOTHING)
         with self.work():
             self._load(state, state.program.inputs)
@@ -95,7 +100,8 @@ class Versions:
         self._check_params(manifest)
         saved = parse(Text("<saved>", manifest.program))
         compiled = self._setting.compile(saved, manifest.columns(), manifest.added)
-        state = first_state(compiled, self._setting.ordinary, self._options.limits)
+        self.placement = self._setting.place(compiled)
+        state = first_state(compiled, self.placement)
         added = frozenset(manifest.added)
         self.now = self._next = Version(manifest.first, saved, added, state, manifest.batches, NOTHING)
         with self.work():
@@ -125,8 +131,10 @@ class Versions:
     def _load(self, state: State, inputs: Iterable[str]) -> None:
         """Takes in the rows that the sources of some inputs have, and the facts of the program."""
         reading = Reading(state.program.signatures, state.program.inputs, self._options.nulls)
-        rows = {name: reading.load(name, self._sources[name]) for name in inputs if name in self._sources}
-        state.edit(Edit(insert=rows))
+        for name in inputs:
+            if name in self._sources:
+                relation = state.relations[state.program.inputs[name]]
+                self.placement.load(relation, name, self._sources[name], reading)
         for name, facts in state.program.facts.items():
             state.relations[name].replace(reading.load(name, None, facts))
 
@@ -180,7 +188,7 @@ class Versions:
         for name in known.keys() & compiled.inputs.keys():
             if compiled.signatures[name].columns != known[name]:
                 raise UsageError(f"`{name}` has rows already: its columns cannot change")
-        state, new = next_state(old, compiled, setting.ordinary, self._options.limits)
+        state, new = next_state(old, compiled, self.placement)
         inputs = compiled.inputs.keys() - old.program.inputs.keys()
         self._load(state, () if given is not None else inputs)
         state.edit(Edit(insert=given or {}))
@@ -191,7 +199,7 @@ class Versions:
     def _run(self, state: State, active: Iterable[int], new: Iterable[int] = ()) -> ChangeStats:
         stats = state.run(frozenset(active), self._order, frozenset(new))
         most = self._options.limits.rows
-        derived = sum(len(relation.rows) for task in state.tasks for relation in task.relations) if most else 0
+        derived = sum(len(relation) for task in state.tasks for relation in task.relations) if most else 0
         if most is not None and derived > most:
             raise LimitError(
                 f"stopped at the limit of {counted(most, 'row')}: the view would have {derived:,}",
@@ -213,7 +221,8 @@ class Versions:
     def commit_rules(self, version: Version, loaded: Collection[str]) -> None:
         """Makes a change of rules final, with the rows of inputs that were loaded for it."""
         state = version.state
-        rows = {name: state.relations[state.program.inputs[name]].rows for name in loaded}
+        kept = loaded if self._storage.path is not None else ()
+        rows = {name: state.relations[state.program.inputs[name]].rows for name in kept}
         rules = Rules(version.first, show(version.program), tuple(sorted(version.added)))
         self._commit(version, Record(Edit(insert=rows), rules=rules))
 

@@ -106,8 +106,8 @@ class View:
                 raise UsageError(
                     f"there is no relation `{name}` in this view", fix=hint or f"there are: {', '.join(columns)}"
                 )
-            rows = frozenset(self._state.relations[name].rows)
-            return Relation(name, columns[name], RowsHolder(columns[name], rows, self._setting.session()))
+            holder = self._versions.placement.holder(self._state.relations[name], columns[name])
+            return Relation(name, columns[name], holder)
 
     @property
     def stats(self) -> ChangeStats:
@@ -146,9 +146,7 @@ class View:
             (component,) = (part for part in checked.components if part.rules)
             rows = {name: self._state.relations[name].rows}
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
-            return Relation(
-                name, relation.schema, RowsHolder(relation.schema, frozenset(answer), self._setting.session())
-            )
+            return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
     def explain(self) -> str:
         """The tasks of the view, in order, how each is maintained, and what the last change did to it."""

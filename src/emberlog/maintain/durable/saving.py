@@ -16,9 +16,9 @@ from emberlog.maintain.durable.folder import Folder, Part
 from emberlog.maintain.durable.manifest import Manifest, SavedTask
 from emberlog.maintain.kept import Tables
 from emberlog.maintain.ordinary import canonical_rows, table
+from emberlog.maintain.placement import KeptTask
 from emberlog.maintain.report import ChangeStats, TaskStats
 from emberlog.maintain.state import State, shape
-from emberlog.maintain.tasks import Task
 
 
 def described(state: State) -> dict[str, Any]:
@@ -34,11 +34,11 @@ def described(state: State) -> dict[str, Any]:
     return {"emberlog": emberlog.__version__, "inputs": inputs, "tasks": tasks}
 
 
-def _key(task: Task) -> str:
+def _key(task: KeptTask) -> str:
     return ",".join(task.definition.names)
 
 
-def _fingerprint(task: Task, state: State) -> str:
+def _fingerprint(task: KeptTask, state: State) -> str:
     """Tells whether a task is made from the same rules and columns."""
     return hashlib.sha256(repr(shape(task.definition, state.program)).encode()).hexdigest()
 
@@ -56,7 +56,7 @@ def _rows_of(state: State, names: Iterable[str]) -> dict[str, pa.Table]:
     return {f"rows of {name}": table(signatures[name].columns, state.relations[name].rows) for name in names}
 
 
-def _tables_of(state: State, task: Task) -> dict[str, pa.Table]:
+def _tables_of(state: State, task: KeptTask) -> dict[str, pa.Table]:
     return {**_rows_of(state, task.definition.names), **task.save()}
 
 
@@ -87,7 +87,7 @@ def _load_rows(state: State, names: Iterable[str], tables: Tables) -> None:
         state.relations[name].replace(canonical_rows(tables[f"rows of {name}"]))
 
 
-def _cannot_load(task: Task, state: State, manifest: Manifest) -> str | None:
+def _cannot_load(task: KeptTask, state: State, manifest: Manifest) -> str | None:
     """Why a task must be evaluated where its state could be loaded; None if it can be loaded."""
     saved = manifest.tasks.get(_key(task))
     if manifest.emberlog != emberlog.__version__:
