@@ -186,7 +186,7 @@ class InternalError(EmberlogError):
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})  # the machine's fault, not that of who named the file
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # the machine's fault, not the caller's
 _NO_FOLDER = "a part of this path is a file, not a folder: name another place"
 _NOT_ALLOWED = "name a place that you may write to"
 _ADVICE: Mapping[int, str] = {
@@ -200,6 +200,7 @@ _ADVICE: Mapping[int, str] = {
     errno.ENAMETOOLONG: "name a shorter one",
     errno.ENOSPC: "make room there, or name another place",
     errno.EDQUOT: "make room there, or name another place",
+    errno.EFBIG: "raise the limit on the size of files, or name another place",
 }
 
 

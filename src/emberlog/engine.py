@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from emberlog.data.sources import Source
     from emberlog.executors.base import Executor, Options
     from emberlog.explain.report import Plan
+    from emberlog.maintain.placement import Placement
+    from emberlog.maintain.program import ViewProgram
     from emberlog.maintain.view import View
     from emberlog.progress import ProgressFunction
     from emberlog.result import LiveRun, Result
@@ -60,6 +62,7 @@ EXECUTORS = ("spark", "local")
 EMPTY_BASE = "W0202"  # a base relation has no rows: that of a view gets them later
 PLACEMENTS = ("auto", "local", "spark")
 EVALUATORS = ("auto", "sql", "kernel")
+TASKS_AT_ONCE = 4  # of a view on Spark: more of them wait for the same cores
 
 
 @dataclass(frozen=True)
@@ -565,6 +568,9 @@ class Engine:
         scheduler: str = "hybrid",
         params: Params | None = None,
         *,
+        path: str | Path | None = None,
+        change_rules: bool = False,
+        placement: str = "auto",
         facts_dir: str | Path | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         warnings: Notices | None = None,
@@ -574,9 +580,26 @@ class Engine:
         Base relations begin with the rows of their sources, or empty. `scheduler` chooses the order of the tasks of a
         change: level, lookahead:K, logicblox, signal, hybrid or meta:BUDGET. `.input` reads from `facts_dir`. The
         limits hold for the first evaluation, and for each change anew.
+
+        With a `path`, a folder, the view outlives the process: who opens the path again, with the same program, gets
+        it as the last change left it, and sources are not read any more. One process at a time has it open. With
+        `change_rules`, another program changes the rules of the view that is there.
+
+        On the spark executor the view is kept in the driver if there is room for it; else, or with `placement="spark"`,
+        its relations are Parquet files of Spark, and its tasks Spark's queries.
         """
         program = parse(_program(text))
-        return self.maintain_program(program, scheduler, params, facts_dir=facts_dir, limits=limits, warnings=warnings)
+        return self.maintain_program(
+            program,
+            scheduler,
+            params,
+            path=path,
+            change_rules=change_rules,
+            placement=placement,
+            facts_dir=facts_dir,
+            limits=limits,
+            warnings=warnings,
+        )
 
     def maintain_program(
         self,
@@ -584,31 +607,38 @@ class Engine:
         scheduler: str = "hybrid",
         params: Params | None = None,
         *,
+        path: str | Path | None = None,
+        change_rules: bool = False,
+        placement: str = "auto",
         facts_dir: str | Path | None = None,
         limits: Limits | Mapping[str, float] | None = None,
         warnings: Notices | None = None,
     ) -> View:
+        from emberlog.maintain.durable.folder import Folder
         from emberlog.maintain.ordinary import Ordinary
-        from emberlog.maintain.program import ViewProgram, view_of
-        from emberlog.maintain.view import Setting as ViewSetting
+        from emberlog.maintain.program import view_of
+        from emberlog.maintain.versions import Setting as ViewSetting
         from emberlog.maintain.view import View
         from emberlog.schedule.interface import scheduler as scheduler_of
 
         self._check_open()
-        if self.executor != "local":
-            raise UsageError("views are kept by the local executor", fix='Engine(executor="local")')
         given, tell, order = _params(params), self._tell(warnings), scheduler_of(scheduler)
         folder = None if facts_dir is None else path_of(facts_dir, "facts_dir")
 
         def options() -> Options:
-            return self._options("auto", "auto", limits, None, {}, Clock())
+            return self._options("auto", placement, limits, None, {}, Clock())
 
         sources = {**self._all_sources(program, folder), **_list_sources(given)}
+        if self.executor == "spark":
+            from emberlog.maintain.spark.placement import opened_sources
+
+            sources = opened_sources(sources, self.spark)
 
         def compile_view(
             program: Program, known: Mapping[str, tuple[Column, ...]], added: Collection[str]
         ) -> ViewProgram:
-            catalog = {**self._whole_catalog(program, sources, given, options()), **known}
+            unknown = {name: source for name, source in sources.items() if name not in known}
+            catalog = {**self._whole_catalog(program, unknown, given, options()), **known}
             checked = check(program, catalog, given, require_sources=False)
             about = [found for found in (*checked.warnings, *self._shadowed(checked)) if found.code != EMPTY_BASE]
             tell_of_program(about, tell)
@@ -621,8 +651,42 @@ class Engine:
             with self._working(how), how.deadline.enforced("maintaining a view"):
                 yield
 
-        ordinary = Ordinary(options, self._setting(options()), self._scratch_root)
-        return View(program, sources, ViewSetting(compile_view, ordinary, given, working, lambda: self._spark), order)
+        def warn(message: str) -> None:
+            tell_of_data([warning("W0800", message)], tell)
+
+        def place(compiled: ViewProgram) -> Placement:
+            return self._placement(compiled, sources, options, path is not None)
+
+        ordinary = Ordinary(options, replace(self._setting(options()), executor="local"), self._scratch_root)
+        setting = ViewSetting(compile_view, ordinary, given, working, place, warn)
+        files = None if path is None else Folder(path_of(path, "path"))
+        view = View(program, sources, setting, order, files, change_rules)
+        self._runs.add(view)
+        return view
+
+    def _placement(
+        self, compiled: ViewProgram, sources: Mapping[str, Source], options: Callable[[], Options], durable: bool
+    ) -> Placement:
+        """Where a view is kept, and its tasks run."""
+        from emberlog.maintain.ordinary import Ordinary
+        from emberlog.maintain.placement import InDriver
+
+        how = options()
+        setting, widths = self._setting(how), {name: len(compiled.signatures[name].columns) for name in compiled.inputs}
+        why = "placement=spark" if how.placement == "spark" else ""
+        if self.executor == "spark":
+            from emberlog.maintain.spark.placement import OnSpark, too_large
+            from emberlog.memory import Budget
+
+            if how.placement == "auto":
+                why = too_large(sources, widths, Budget.of(how.memory))
+        if not why:
+            local = Ordinary(options, replace(setting, executor="local"), self._scratch_root)
+            return InDriver(local, how.limits, self._spark)
+        if durable:
+            raise UsageError(f"a view with a path is kept in the driver ({why})", fix='placement="local", or no path')
+        folder = Path(tempfile.mkdtemp(prefix="emberlog-view-", dir=self._scratch_root()))
+        return OnSpark.of(Ordinary(options, setting, self._scratch_root), self.spark, folder, why, TASKS_AT_ONCE)
 
     # --- looking, without running --------------------------------------------------------------------------------
 

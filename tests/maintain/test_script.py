@@ -25,7 +25,7 @@ abort
 """
 
 
-def command(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, script: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "p.dl").write_text(PROGRAM, encoding="utf-8")
     (folder / "arc.facts").write_text("1\ta\n5\ta\n", encoding="utf-8")
     (folder / "s.txt").write_text(script, encoding="utf-8")
@@ -38,6 +38,7 @@ def command(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
         str(folder / "s.txt"),
         "-F",
         str(folder),
+        *options,
     ]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
@@ -52,3 +53,10 @@ def test_a_wrong_line_is_told_with_its_number(tmp_path: Path) -> None:
     done = command(tmp_path, 'commit\n+arc("x", "a").\n')
     assert done.returncode == 2
     assert "line 2" in done.stderr and '"x" is no number' in done.stderr
+
+
+def test_a_view_with_a_path_goes_on_where_the_last_script_ended(tmp_path: Path) -> None:
+    path = ("--path", str(tmp_path / "view"))
+    assert command(tmp_path, '+arc(2, "a").\n', *path).stdout == '-p("a", 2).\n+p("a", 3).\n'
+    done = command(tmp_path, '-arc(2, "a").\n', *path)
+    assert done.stdout == '-p("a", 3).\n+p("a", 2).\n', done.stderr

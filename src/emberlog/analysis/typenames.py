@@ -25,6 +25,11 @@ BUILT_IN: Mapping[str, Type] = {
 _DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.IGNORECASE)
 
 
+def built_in_type(name: str) -> Type | None:
+    """The built-in type of this name; None if there is none."""
+    return BUILT_IN.get(name) or BUILT_IN.get(name.lower()) or _decimal(name)
+
+
 class TypeNames:
     """Resolves names of types in one program. `found` has the mistakes of the `.type` declarations themselves."""
 
@@ -46,7 +51,7 @@ class TypeNames:
         """The type of this name, or what is wrong with it. A type whose declaration is wrong is None without a word."""
         if name in self._declared:
             return self._resolved[name], None
-        built_in = BUILT_IN.get(name) or BUILT_IN.get(name.lower()) or _decimal(name)
+        built_in = built_in_type(name)
         if built_in is not None:
             return built_in, None
         help = did_you_mean(name, (*BUILT_IN, *self._declared))

@@ -19,6 +19,12 @@ def maintain(
         typer.Argument(metavar="SCRIPT", help="Changes, a line each; else they are read from the terminal."),
     ] = None,
     facts: Annotated[Path | None, typer.Option("-F", "--facts", help="Folder that .input reads from.")] = None,
+    path: Annotated[
+        Path | None, typer.Option("--path", help="Folder that keeps the view: the next start goes on from there.")
+    ] = None,
+    change_rules: Annotated[
+        bool, typer.Option("--change-rules", help="Change the rules of the view in --path to those of PROGRAM.")
+    ] = False,
     scheduler: Annotated[str, typer.Option(help="The order of the tasks of a change.")] = "hybrid",
     param: Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V.")] = None,
     rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
@@ -39,7 +45,12 @@ def maintain(
     limits = {name: value for name, value in (("rows", rows), ("seconds", seconds)) if value is not None}
     with Engine(executor="local", limits=limits or None, warnings=chosen(warnings)) as engine:
         view = engine.maintain_program(
-            parse(read_program(program)), scheduler, _params(param), facts_dir=facts or Path()
+            parse(read_program(program)),
+            scheduler,
+            _params(param),
+            path=path,
+            change_rules=change_rules,
+            facts_dir=facts or Path(),
         )
         if explain:
             print(view.explain())

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
+from emberlog.analysis.functions import type_of
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.maintain.carriers import Relations, WholeRule, carriers
 from emberlog.maintain.groups import Cells, cells_of, combine, is_linear, row_of, weights
+from emberlog.maintain.kept import Tables, group_types, kept_rows, kept_table
 from emberlog.maintain.nests import Signatures
 from emberlog.maintain.store import Journal, Relation, Row
 from emberlog.syntax.nodes import Term
+from emberlog.types import NUMBER, Type
 
 Outputs = tuple[tuple[Term, ...], ...]
 
@@ -54,6 +57,7 @@ class CountedSet:
         self, name: str, rules: Sequence[CoreRule], relations: Relations, signatures: Signatures, journal: Journal
     ) -> None:
         self._relation: Relation = relations[name]
+        self._signature: Signature = signatures[name]
         self._rules = SignedRules([(rule, (rule.arguments,)) for rule in rules], relations, signatures)
         self._counts: dict[Row, int] = {}
         self._journal = journal
@@ -83,6 +87,15 @@ class CountedSet:
             elif not new:
                 self._relation.remove(row)
         return len(net)
+
+    def save(self) -> Tables:
+        """The rows that have more than one derivation."""
+        many = ((*row, count) for row, count in self._counts.items() if count > 1)
+        return {"counts": kept_table((*group_types(self._signature), NUMBER), many)}
+
+    def load(self, tables: Tables) -> None:
+        self._counts = dict.fromkeys(self._relation.rows, 1)
+        self._counts.update((row[:-1], row[-1]) for row in kept_rows(tables["counts"]))
 
 
 class _Grouped:
@@ -124,6 +137,11 @@ class _Grouped:
             self._relation.add(new)
             self._journal.put(self._rows, group, new)
 
+    def _load_rows(self) -> None:
+        """The row of each group, from the rows of the relation."""
+        groups = self._signature.groups
+        self._rows = {tuple(row[i] for i in groups): row for row in self._relation.rows}
+
 
 class Totals(_Grouped):
     """Counts and sums of whole numbers: of a group the number of its contributions and their totals are enough."""
@@ -160,6 +178,19 @@ class Totals(_Grouped):
             self._journal.drop(self._totals, group)
             self._replace(group, None)
 
+    def save(self) -> Tables:
+        kinds = (
+            NUMBER if function == "count" else self._signature.columns[position].type
+            for position, function in self._signature.aggregates.items()
+        )
+        rows = ((*group, *totals) for group, totals in self._totals.items())
+        return {"totals": kept_table((*group_types(self._signature), NUMBER, *kinds), rows)}
+
+    def load(self, tables: Tables) -> None:
+        width = len(self._signature.groups)
+        self._totals = {row[:width]: row[width:] for row in kept_rows(tables["totals"])}
+        self._load_rows()
+
 
 class Groups(_Grouped):
     """Any aggregates: a group keeps how often each contribution comes, and holds while there are some."""
@@ -169,6 +200,10 @@ class Groups(_Grouped):
     def __init__(self, *definition: Any) -> None:
         super().__init__(*definition)
         self._contributions: dict[Row, dict[Any, int]] = {}
+        self._types: list[tuple[Type, ...]] = [
+            tuple(type_of(term, rule.types) for term in cells.terms)
+            for rule, cells in zip(definition[1], self._cells, strict=True)
+        ]
 
     def _apply(self, changes: Iterator[tuple[int, Any, int]]) -> int:
         net: dict[Row, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
@@ -199,6 +234,24 @@ class Groups(_Grouped):
         else:
             self._journal.drop(self._contributions, group)
             self._replace(group, None)
+
+    def save(self) -> Tables:
+        rows: list[list[Row]] = [[] for _ in self._types]
+        for group, members in self._contributions.items():
+            for (number, values), times in members.items():
+                rows[number].append((*group, *values, times))
+        kinds = group_types(self._signature)
+        return {
+            f"contributions{number}": kept_table((*kinds, *types, NUMBER), rows[number])
+            for number, types in enumerate(self._types)
+        }
+
+    def load(self, tables: Tables) -> None:
+        width = len(self._signature.groups)
+        for number in range(len(self._types)):
+            for row in kept_rows(tables[f"contributions{number}"]):
+                self._contributions.setdefault(row[:width], {})[number, row[width:-1]] = row[-1]
+        self._load_rows()
 
 
 def grouped(

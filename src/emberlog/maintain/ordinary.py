@@ -4,7 +4,8 @@ better."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from emberlog.analysis.program import CheckedProgram, Component, Signature
 from emberlog.choose.strata import Setting, choose
 from emberlog.compiled import Compiled
 from emberlog.data.arrow import array_of, arrow_schema, nullary_table, rows
-from emberlog.data.sources import ArrowSource
-from emberlog.executors.base import Options
+from emberlog.data.sources import ArrowSource, Source
+from emberlog.executors.base import Executor, Options
 from emberlog.executors.local import LocalExecutor
 from emberlog.maintain.functions import canonical
 from emberlog.maintain.store import Row
@@ -39,6 +40,23 @@ class Ordinary:
     ) -> dict[str, set[Row]]:
         """The rows of a component's predicates. `given` has the rows of all that it reads, and those that its own
         predicates have from outside."""
+        columns = {name: checked.signatures[name].columns for name in given}
+        sources: dict[str, Source] = {name: ArrowSource(table(columns[name], found)) for name, found in given.items()}
+        with self.run(checked, component, sources, self._locally) as live:
+            return {name: _rows(live, checked.signatures[name]) for name in component.predicates}
+
+    def _locally(self, compiled: Compiled, scratch: Path) -> Executor:
+        return LocalExecutor(compiled, self.options(), scratch)
+
+    @contextmanager
+    def run(
+        self,
+        checked: CheckedProgram,
+        component: Component,
+        given: Mapping[str, Source],
+        executor: Callable[[Compiled, Path], Executor],
+    ) -> Iterator[LiveRun]:
+        """A run of one component, whose relations can be read inside. `executor` makes what evaluates it."""
         own = frozenset(component.predicates)
         signatures = {
             name: signature if name in own else replace(signature, external=True, aggregates={}, domains={})
@@ -50,11 +68,10 @@ class Ordinary:
         choices = choose(plan, replace(self.setting, asked=own, rows=own))
         compiled = Compiled(Program(()), part, plan, choices, (), own)
         scratch = Path(tempfile.mkdtemp(prefix="emberlog-", dir=self.scratch()))
-        live = LiveRun(LocalExecutor(compiled, self.options(), scratch), scratch)
+        live = LiveRun(executor(compiled, scratch), scratch)
         try:
-            sources = {name: ArrowSource(table(signatures[name].columns, found)) for name, found in given.items()}
-            live.executor.run(sources)
-            return {name: _rows(live, signatures[name]) for name in own}
+            live.executor.run(given)
+            yield live
         finally:
             live.close()
 
@@ -65,9 +82,14 @@ def _rows(live: LiveRun, signature: Signature) -> set[Row]:
 
 def canonical_rows(found: pa.Table) -> set[Row]:
     """The rows of a table as tuples of Python's values, which are equal where the language says so; NaN equals NaN."""
+    return set(canonical_list(found))
+
+
+def canonical_list(found: pa.Table) -> list[Row]:
+    """The rows of a table in their order, as `canonical_rows` has them."""
     if any(pa.types.is_floating(kind) for kind in found.schema.types):
-        return {tuple(map(canonical, row)) for row in rows(found)}
-    return set(rows(found))
+        return [tuple(map(canonical, row)) for row in rows(found)]
+    return rows(found)
 
 
 def table(columns: Collection[Column], found: Iterable[Row]) -> pa.Table:

@@ -27,11 +27,13 @@ from typing import Any, NamedTuple
 
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.maintain.carriers import Carrier, Relations, WholeRule, carriers
+from emberlog.maintain.kept import Tables, group_types, kept_rows, kept_table
 from emberlog.maintain.nests import Signatures
-from emberlog.maintain.searches import identity_of, ranks_of, searches
+from emberlog.maintain.searches import identity_of, identity_types, ranks_of, searches
 from emberlog.maintain.source import Loops
 from emberlog.maintain.store import Journal, Relation, Row
 from emberlog.syntax.nodes import Term
+from emberlog.types import NUMBER, Type
 
 
 class Improper(Exception):
@@ -102,6 +104,7 @@ class SupportedFacts:
             if frozenset(names).isdisjoint(rule.reads())
         ]
         self._facts = {name: table.facts for name, table in self._tables.items()}
+        self._supports = [(rule.predicate, identity_types(rule, names, signatures)) for rule in rules]
         self._searches = searches(rules, outputs, relations, signatures, self._facts)
 
     def _ranks(self, loops: Loops) -> tuple[dict[Row, Fact], ...]:
@@ -125,6 +128,32 @@ class SupportedFacts:
         work.insert()
         work.propagate()
         return work.touched
+
+    # --- saving --------------------------------------------------------------------------------------------------
+
+    def save(self) -> Tables:
+        """For each rule the facts that it supports: key, value, rank and identity of the support."""
+        rows: list[list[Row]] = [[] for _ in self._supports]
+        for facts in self._facts.values():
+            for key, (value, rank, (number, identity)) in facts.items():
+                rows[number].append((*key, *value, rank, *identity))
+        return {
+            f"supports{number}": kept_table((*self._key_types(name), NUMBER, *identity), rows[number])
+            for number, (name, identity) in enumerate(self._supports)
+        }
+
+    def load(self, tables: Tables) -> None:
+        for number, (name, _) in enumerate(self._supports):
+            facts, key = self._facts[name], len(self._tables[name].signature.groups)
+            rank = len(self._key_types(name))
+            for row in kept_rows(tables[f"supports{number}"]):
+                facts[row[:key]] = Fact(row[key:rank], row[rank], (number, row[rank + 1 :]))
+        self._top = max((fact.rank for facts in self._facts.values() for fact in facts.values()), default=0)
+
+    def _key_types(self, name: str) -> tuple[Type, ...]:
+        """The types of key and value of a fact."""
+        signature = self._tables[name].signature
+        return (*group_types(signature), *(signature.columns[i].type for i in signature.aggregates))
 
 
 def _outputs(rule: CoreRule, names: Sequence[str], signatures: Signatures) -> tuple[tuple[Term, ...], ...]:

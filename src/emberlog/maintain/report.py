@@ -71,14 +71,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TaskStats:
-    """A task that a change ran. `why` is the reason why the ordinary engine evaluated it, if it did."""
+    """A task that a change ran. `why` is the reason why the ordinary engine evaluated it, if it did; `reached` are the
+    tasks that got a change from it."""
 
+    number: int
     names: tuple[str, ...]
     seconds: float
     touched: int
     inserted: int
     deleted: int
     why: str
+    reached: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,9 @@ class ChangeStats:
             how = f", recomputed: {task.why}" if task.why else ""
             lines.append(f"  {', '.join(task.names)}: +{task.inserted} -{task.deleted}, {task.touched} looked at{how}")
         return "\n".join(lines)
+
+
+NOTHING = ChangeStats(Graph.of(0, []), frozenset(), (), 0.0, 0.0, 0)
 
 
 class Change:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import unified_diff
 
 from emberlog.diagnostics import UsageError
 from emberlog.source import Source
@@ -29,6 +30,12 @@ def without_rules(program: Program, text: Source) -> Program:
             raise UsageError(f"the program has no rule `{show(rule)}`", fix="a rule is removed as it was written")
         items.remove(rule)
     return replace(program, items=tuple(items))
+
+
+def difference(old: Program, new: Program) -> str:
+    """What stands in one program only, line by line: `-` in the old one, `+` in the new one."""
+    lines = unified_diff(show(old).splitlines(), show(new).splitlines(), lineterm="", n=0)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
 def _rules(text: Source) -> list[Rule]:

@@ -14,6 +14,7 @@ from emberlog.maintain.store import Relation, Row
 from emberlog.rules.changes import bound_variables, moved_variables
 from emberlog.rules.heads import head_rule, value
 from emberlog.syntax.nodes import Aggregate, Term, Variable
+from emberlog.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +63,14 @@ def ranks_of(loops: Loops, facts: Mapping[str, dict[Row, Any]]) -> tuple[dict[Ro
 def identity_of(rule: CoreRule, names: Collection[str], signatures: Signatures) -> tuple[Term, ...]:
     """The variables that tell a binding of a rule of the component `names` from others, whatever values aggregates of
     the component have."""
+    return tuple(Variable(name) for name in _identity(rule, names, signatures))
+
+
+def identity_types(rule: CoreRule, names: Collection[str], signatures: Signatures) -> tuple[Type, ...]:
+    """The types of the values of `identity_of`."""
+    return tuple(rule.types[name] for name in _identity(rule, names, signatures))
+
+
+def _identity(rule: CoreRule, names: Collection[str], signatures: Signatures) -> list[str]:
     moved = moved_variables(rule, names, signatures)
-    return tuple(Variable(name) for name in bound_variables(rule.body) if name not in moved)
+    return [name for name in bound_variables(rule.body) if name not in moved]

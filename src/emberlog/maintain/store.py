@@ -55,9 +55,36 @@ class Relation:
         self.deleted: set[Row] = set()
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def content(self) -> Collection[Row]:
+        """The rows, in the form that `replace` takes."""
+        return set(self.rows)
+
     @property
     def changed(self) -> bool:
-        return bool(self.inserted or self.deleted)
+        return any(self.counts)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many rows the change inserted and deleted, net."""
+        return len(self.inserted), len(self.deleted)
+
+    @property
+    def pending(self) -> bool:
+        """True if there is something to commit or to undo."""
+        return self.changed
+
+    def edit(self, gone: Iterable[Row], come: Iterable[Row]) -> None:
+        """Lets rows go, then takes rows in. What is not there does not go, what is there does not come."""
+        for row in gone:
+            if row in self.rows:
+                self.remove(row)
+        for row in come:
+            if row not in self.rows:
+                self.add(row)
 
     def add(self, row: Row) -> None:
         """Takes in a row that is not there."""

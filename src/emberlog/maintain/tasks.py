@@ -10,6 +10,7 @@ from emberlog.executors.base import broken_obligation
 from emberlog.maintain.conditions import first_outside
 from emberlog.maintain.counting import CountedSet, grouped
 from emberlog.maintain.functions import Missing
+from emberlog.maintain.kept import Saves, Tables
 from emberlog.maintain.nests import Unsupported
 from emberlog.maintain.ordinary import Ordinary
 from emberlog.maintain.program import Definition, ViewProgram
@@ -120,6 +121,22 @@ class Task:
         self._journal.put(self._how, "method", self._last_resort)
         self._journal.put(self._how, "why", why)
         return self.method.update()
+
+    @property
+    def saves(self) -> bool:
+        """True if the task can go on from what it saved."""
+        return self.recomputes or isinstance(self.method, Saves)
+
+    def save(self) -> Tables:
+        """What the task keeps beside the rows of its relations."""
+        return self.method.save() if isinstance(self.method, Saves) else {}
+
+    def load(self, why: str, tables: Tables) -> None:
+        """Goes on as a task that was saved, when its relations have their rows. `why` is that task's."""
+        if why and not self.recomputes:
+            self._how.update(method=self._last_resort, why=why)
+        if isinstance(self.method, Saves):
+            self.method.load(tables)
 
     def _check_obligations(self) -> None:
         """Checks on the rows that the change inserts what conditional verdicts ask of the data."""

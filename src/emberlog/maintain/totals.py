@@ -9,16 +9,18 @@ that rests on what is lost, directly or not, and then derives again what can be 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emberlog.analysis.functions import type_of
 from emberlog.analysis.program import CoreRule, Signature
 from emberlog.maintain.carriers import Carrier, Relations, WholeRule, carriers
 from emberlog.maintain.groups import Cells, cells_of, combine
+from emberlog.maintain.kept import Tables, group_types, kept_rows, kept_table
 from emberlog.maintain.nests import Signatures
 from emberlog.maintain.recursion import Improper
-from emberlog.maintain.searches import identity_of, searches
+from emberlog.maintain.searches import identity_of, identity_types, searches
 from emberlog.maintain.store import Journal, Relation, Row
 from emberlog.stats import default_rounds
 from emberlog.syntax.nodes import Term
@@ -50,6 +52,7 @@ class TotalledFacts:
     ) -> None:
         self._tables = {name: GroupTable(relations[name], signatures[name], {}, {}) for name in names}
         self._journal = journal
+        self._rules = rules
         self._most_rounds = most_rounds
         self._cells: list[Cells] = [cells_of(rule, signatures[rule.predicate]) for rule in rules]
         outputs = [_outputs(rule, cells, names, signatures) for rule, cells in zip(rules, self._cells, strict=True)]
@@ -69,6 +72,10 @@ class TotalledFacts:
         self._searches = searches(rules, outputs, relations, signatures, {})
         self._dirty: dict[tuple[str, Row], None] = {}
         self._touched = 0
+        self._kinds = [
+            (tuple(type_of(term, rule.types) for term in cells.terms), identity_types(rule, names, signatures))
+            for rule, cells in zip(rules, self._cells, strict=True)
+        ]
 
     def start(self) -> int:
         self._dirty, self._touched = {}, 0
@@ -87,6 +94,35 @@ class TotalledFacts:
                 self._derive(carrier, number, gained)
         self._propagate()
         return self._touched
+
+    # --- saving --------------------------------------------------------------------------------------------------
+
+    def save(self) -> Tables:
+        """For each rule its contributions: key, values and identity."""
+        return {
+            f"contributions{number}": kept_table(
+                (*group_types(self._tables[rule.predicate].signature), *values, *identity), self._given_by(number)
+            )
+            for number, (rule, (values, identity)) in enumerate(zip(self._rules, self._kinds, strict=True))
+        }
+
+    def _given_by(self, number: int) -> Iterator[Row]:
+        """The contributions of a rule."""
+        for key, members in self._tables[self._rules[number].predicate].contributions.items():
+            for (rule, identity), values in members.items():
+                if rule == number:
+                    yield (*key, *values, *identity)
+
+    def load(self, tables: Tables) -> None:
+        for table in self._tables.values():
+            groups = table.signature.groups
+            table.rows.update((tuple(row[i] for i in groups), row) for row in table.relation.rows)
+        for number, (rule, (values, _)) in enumerate(zip(self._rules, self._kinds, strict=True)):
+            table = self._tables[rule.predicate]
+            key = len(table.signature.groups)
+            end = key + len(values)
+            for row in kept_rows(tables[f"contributions{number}"]):
+                table.contributions.setdefault(row[:key], {})[number, row[end:]] = row[key:end]
 
     # --- deletes -------------------------------------------------------------------------------------------------
 

@@ -1,47 +1,35 @@
 """The view: what users hold of a maintained program.
 
-A change is read, applied to the inputs, and followed by the tasks in the order of the scheduler; then it is committed.
-Whatever is raised before that takes everything back.
+A change is read, applied to the inputs, and followed by the tasks in the order of the scheduler; then it is committed,
+first to the log of the view's folder, if it has one. Whatever is raised before that takes everything back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from threading import RLock
+from types import TracebackType
 from typing import Any
+from weakref import finalize
 
 from emberlog.analysis.check import check
 from emberlog.asked import goals_as_rules
 from emberlog.data.sources import Source
-from emberlog.diagnostics import LimitError, UsageError, counted, did_you_mean
-from emberlog.maintain.changes import Edit, Reading
+from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.maintain.durable.folder import Folder
+from emberlog.maintain.durable.unsaved import Unsaved
 from emberlog.maintain.explain import explanation
-from emberlog.maintain.ordinary import Ordinary
-from emberlog.maintain.program import ViewProgram
-from emberlog.maintain.report import Change, ChangeStats, Difference, Rows, RowsHolder
+from emberlog.maintain.report import NOTHING, Change, ChangeStats, Difference, Rows, RowsHolder
 from emberlog.maintain.rules import heads_of, with_rules, without_rules
-from emberlog.maintain.state import State, first_state, next_state
+from emberlog.maintain.state import State
+from emberlog.maintain.versions import Setting, Version, Versions
 from emberlog.relation import Relation
 from emberlog.schedule.interface import Scheduler
 from emberlog.source import Source as Text
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse_goal
-from emberlog.types import Column, Params
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a view has from its engine. `compile` makes tasks of a program, given the columns of inputs that are known
-    and the predicates that rules were added for. Work is done inside of `working`, which ends it at the engine's limits
-    and by `engine.cancel()`."""
-
-    compile: Callable[[Program, Mapping[str, tuple[Column, ...]], Collection[str]], ViewProgram]
-    ordinary: Ordinary
-    params: Params
-    working: Callable[[], Any]
-    session: Callable[[], Any]
+from emberlog.types import Column
 
 
 class View:
@@ -49,30 +37,58 @@ class View:
 
     `view[name]` are the rows of a relation as they are when it is asked for; later changes do not touch them. A change
     is applied whole or, if anything goes wrong, not at all. Threads may share a view; their changes come one after
-    another.
+    another. A view with a folder is there again after its process ended, however it ended, as the last committed change
+    left it; `close` lets go of the folder.
     """
 
-    def __init__(self, program: Program, sources: Mapping[str, Source], setting: Setting, order: Scheduler) -> None:
+    def __init__(
+        self,
+        program: Program,
+        sources: Mapping[str, Source],
+        setting: Setting,
+        order: Scheduler,
+        folder: Folder | None = None,
+        change_rules: bool = False,
+    ) -> None:
         self._lock = RLock()
-        self._program = program
-        self._added: set[str] = set()
-        self._sources = sources
         self._setting = setting
-        self._order = order
-        self._options = setting.ordinary.options()
-        self._state = first_state(setting.compile(program, {}, ()), setting.ordinary, self._options.limits)
-        with self._work():
-            self._load(self._state, self._state.program.inputs)
-            self.stats = self._run(self._state, range(len(self._state.tasks)), set(range(len(self._state.tasks))))
-            self._state.commit()
+        self._storage = folder or Unsaved()
+        self._versions = Versions(sources, setting, order, self._storage)
+        self._close = finalize(self, self._versions.close)
+        try:
+            if folder is None or folder.manifest is None:
+                self._versions.evaluate(program)
+            else:
+                self._versions.open(folder, folder.manifest, program, change_rules)
+        except BaseException:
+            self.close()
+            raise
 
-    def _load(self, state: State, inputs: Iterable[str]) -> None:
-        """Takes in the rows that the sources of some inputs have, and the facts of the program."""
-        reading = Reading(state.program.signatures, state.program.inputs, self._options.nulls)
-        rows = {name: reading.load(name, self._sources[name]) for name in inputs if name in self._sources}
-        state.edit(Edit(insert=rows))
-        for name, facts in state.program.facts.items():
-            state.relations[name].replace(reading.load(name, None, facts))
+    # --- the folder ----------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the view, None if it lives in this process alone."""
+        return self._storage.path
+
+    def save(self) -> None:
+        """Writes a snapshot, so that the next start reads no changes. It happens by itself when the changes since the
+        last one take more room than it."""
+        with self._lock:
+            self._versions.save()
+
+    def close(self) -> None:
+        """Lets go of the view's folder, so that others can open it. The view takes no more changes."""
+        with self._lock:
+            self._close()
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -90,8 +106,18 @@ class View:
                 raise UsageError(
                     f"there is no relation `{name}` in this view", fix=hint or f"there are: {', '.join(columns)}"
                 )
-            rows = frozenset(self._state.relations[name].rows)
-            return Relation(name, columns[name], RowsHolder(columns[name], rows, self._setting.session()))
+            holder = self._versions.placement.holder(self._state.relations[name], columns[name])
+            return Relation(name, columns[name], holder)
+
+    @property
+    def stats(self) -> ChangeStats:
+        """What the last change took, or the first evaluation."""
+        return self._now.stats
+
+    @property
+    def batches(self) -> dict[str, int]:
+        """The number of the last batch of each stream."""
+        return dict(self._now.batches)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -120,9 +146,7 @@ class View:
             (component,) = (part for part in checked.components if part.rules)
             rows = {name: self._state.relations[name].rows}
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
-            return Relation(
-                name, relation.schema, RowsHolder(relation.schema, frozenset(answer), self._setting.session())
-            )
+            return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
     def explain(self) -> str:
         """The tasks of the view, in order, how each is maintained, and what the last change did to it."""
@@ -136,23 +160,36 @@ class View:
         insert: Mapping[str, object] | None = None,
         delete: Mapping[str, object] | None = None,
         changes: Mapping[str, object] | None = None,
+        *,
+        batch: tuple[str, int] | None = None,
     ) -> Change:
         """Deletes and inserts rows of base relations, and brings everything that depends on them up to date.
 
         Rows are lists of tuples, Arrow tables, or frames of pandas, Polars or Spark. Rows of `changes` say themselves
         what they are: in a column `_sign` (1 or -1) or `_change_type` (insert, delete, update_preimage,
-        update_postimage); a tuple has its sign last. Deletes are taken first.
+        update_postimage); a tuple has its sign last. Deletes are taken first. `batch` is the name of a stream and a
+        number that grows: a batch that is not above the last one of its stream was applied already, and does nothing.
         """
-        with self._lock, self._work():
-            change = self._follow(self._reading.edit(insert, delete, changes))
-            self._state.commit()
-            self.stats = change.stats
+        stream, number = batch or ("", 0)
+        with self._lock:
+            if batch is not None and number <= self._now.batches.get(stream, -1):
+                return Change({}, self._columns, NOTHING)
+            with self._versions.work():
+                change = self._follow(insert, delete, changes)
+                self._versions.commit_rows(change.stats, {} if batch is None else {stream: number})
+            self._versions.save_if_due()
             return change
+
+    def _follow(self, *given: Mapping[str, object] | None) -> Change:
+        """The differences of an uncommitted change."""
+        stats = self._versions.follow(self._versions.reading.edit(*given))
+        return self._change(self._state, stats)
 
     def apply_each(self, changes: Iterable[Mapping[str, Any]]) -> list[Change]:
         """Applies changes one after another, each with the arguments of `apply`. One that fails is not applied, nor
-        are those after it."""
-        return [self.apply(**change) for change in changes]
+        are those after it. When this returns, all of them are on the disk of a view with a folder."""
+        with self._lock, self._storage.together():
+            return [self.apply(**change) for change in changes]
 
     def what_if(
         self,
@@ -161,8 +198,8 @@ class View:
         changes: Mapping[str, object] | None = None,
     ) -> Change:
         """The differences that a change would make; the view stays as it is."""
-        with self._lock, self._work():
-            change = self._follow(self._reading.edit(insert, delete, changes))
+        with self._lock, self._versions.work():
+            change = self._follow(insert, delete, changes)
             self._state.undo()
             return change
 
@@ -170,59 +207,35 @@ class View:
 
     def add_rule(self, text: str) -> Change:
         """Adds rules or facts to the program. Only what depends on their predicates is computed."""
-        added = self._added | heads_of(_text(text))
+        added = self._now.added | heads_of(_text(text))
         return self._with_program(with_rules(self._program, _text(text)), added)
 
     def remove_rule(self, text: str) -> Change:
         """Removes rules or facts, which must be in the program, from it."""
-        return self._with_program(without_rules(self._program, _text(text)), self._added)
+        return self._with_program(without_rules(self._program, _text(text)), self._now.added)
 
-    def _with_program(self, program: Program, added: set[str]) -> Change:
-        with self._lock, self._work():
-            old, setting = self._state, self._setting
-            known = {name: old.program.signatures[name].columns for name in old.program.inputs}
-            compiled = setting.compile(program, known, added)
-            state, new = next_state(old, compiled, setting.ordinary, self._options.limits)
-            self._load(state, compiled.inputs.keys() - old.program.inputs.keys())
-            changed = [name for name, relation in state.relations.items() if relation.changed]
-            stats = self._run(state, new | state.reading(changed), new)
-            change = self._change(state, stats)
-            state.commit()
-            self._state, self._program, self._added, self.stats = state, program, added, stats
+    def _with_program(self, program: Program, added: frozenset[str]) -> Change:
+        with self._lock:
+            with self._versions.work():
+                version, loaded = self._versions.with_rules(program, added)
+                change = self._change(version.state, version.stats)
+                self._versions.commit_rules(version, loaded)
+            self._versions.save_if_due()
             return change
 
     # --- how -----------------------------------------------------------------------------------------------------
 
     @property
-    def _reading(self) -> Reading:
-        program = self._state.program
-        return Reading(program.signatures, program.inputs, self._options.nulls)
+    def _now(self) -> Version:
+        return self._versions.now
 
-    @contextmanager
-    def _work(self) -> Iterator[None]:
-        """Work on the state, which is as before if it fails."""
-        state = self._state
-        try:
-            with self._setting.working():
-                yield
-        except BaseException:
-            state.undo()
-            raise
+    @property
+    def _state(self) -> State:
+        return self._now.state
 
-    def _follow(self, edit: Edit) -> Change:
-        active = self._state.edit(edit)
-        return self._change(self._state, self._run(self._state, active))
-
-    def _run(self, state: State, active: Iterable[int], new: Iterable[int] = ()) -> ChangeStats:
-        stats = state.run(frozenset(active), self._order, frozenset(new))
-        most = self._options.limits.rows
-        derived = sum(len(relation.rows) for task in state.tasks for relation in task.relations) if most else 0
-        if most is not None and derived > most:
-            raise LimitError(
-                f"stopped at the limit of {counted(most, 'row')}: the view would have {derived:,}",
-                fix="raise limits={'rows': ...}, or add conditions to the rules",
-            )
-        return stats
+    @property
+    def _program(self) -> Program:
+        return self._now.program
 
     def _change(self, state: State, stats: ChangeStats) -> Change:
         """The differences that the uncommitted change makes to what users see."""
