@@ -23,7 +23,7 @@ from emberlog.maintain.spark.tasks import SparkTask
 from emberlog.maintain.store import Journal
 from emberlog.memory import Budget
 from emberlog.relation import TUPLE, VALUE
-from emberlog.sql.dialect import Spark
+from emberlog.sql.spark_dialect import Spark
 from emberlog.types import Column
 
 COPIES = 6  # of the rows of inputs, in the driver: arranged, and what is derived from them
