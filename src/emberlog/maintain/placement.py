@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from emberlog.data.sources import Source
 from emberlog.maintain.changes import Reading
 from emberlog.maintain.conditions import check_domains
 from emberlog.maintain.kept import Tables
-from emberlog.maintain.ordinary import Ordinary
+from emberlog.maintain.native.encoding import Encoding
+from emberlog.maintain.ordinary import Ordinary, canonical_rows
 from emberlog.maintain.program import Definition, ViewProgram
-from emberlog.maintain.report import RowsHolder
-from emberlog.maintain.store import Journal, Relation, Row
-from emberlog.maintain.tasks import Method, Task
+from emberlog.maintain.report import holder_of
+from emberlog.maintain.store import Journal, Relation, Row, Unheld
+from emberlog.maintain.tasks import Method, Task, least_rows
 from emberlog.relation import Holder
 from emberlog.stats import Limits
 from emberlog.types import Column
@@ -35,6 +38,10 @@ class KeptRelation(Protocol):
     @property
     def content(self) -> Any:
         """The rows, in the form that `replace` takes."""
+
+    @property
+    def given(self) -> set[Row] | pa.Table:
+        """The rows for somebody who reads them all."""
 
     @property
     def inserted(self) -> set[Row]:
@@ -84,6 +91,10 @@ class KeptTask(Protocol):
     def recomputes(self) -> bool: ...
 
     @property
+    def why_tuples(self) -> str:
+        """Why a recursion is maintained over tuples, however many rows there are; empty if it is not."""
+
+    @property
     def saves(self) -> bool: ...
 
     def run(self, first: bool = False) -> int:
@@ -119,12 +130,14 @@ class Placement(Protocol):
 
 @dataclass(frozen=True)
 class InDriver:
-    """This process: rows as tuples, tasks one after the other. `session` is for those who want frames."""
+    """This process: rows as tuples, or as columns where compiled loops read many; tasks one after the other. `session`
+    is for those who want frames, `encoding` has the words of values in columns."""
 
     ordinary: Ordinary
     limits: Limits
     session: Any = None
     threads: int = 1
+    encoding: Encoding = field(default_factory=Encoding)
 
     def relation(self, name: str, columns: tuple[Column, ...]) -> Relation:
         return Relation(name, len(columns))
@@ -132,11 +145,28 @@ class InDriver:
     def task(
         self, definition: Definition, program: ViewProgram, relations: Mapping[str, Any], journal: Journal
     ) -> Task:
-        return Task(definition, program, relations, journal, self.ordinary, self.limits)
+        return Task(definition, program, relations, journal, self.ordinary, self.limits, self.encoding)
 
     def load(self, relation: Relation, name: str, source: Source, reading: Reading) -> None:
-        relation.edit((), reading.load(name, source))
-        check_domains(reading.signatures[name], relation.inserted)
+        table = reading.table(name, source) if relation.may_have_place else None
+        if table is None:
+            relation.edit((), reading.load(name, source))
+        elif not self._load_columns(relation, table, reading.signatures[name].columns):
+            relation.edit((), canonical_rows(table))
+        if reading.signatures[name].domains:
+            check_domains(reading.signatures[name], relation.inserted)
+
+    def _load_columns(self, relation: Relation, table: pa.Table, columns: tuple[Column, ...]) -> bool:
+        """Takes in the first rows of a relation as columns, if they are many and words stand for all their values."""
+        if relation.place is not None or len(relation) or table.num_rows < least_rows():
+            return False
+        from emberlog.maintain.native.place import Columns  # which loads the compiler
+
+        try:
+            relation.move(Columns.of_table(columns, self.encoding, table), holds_all=True)
+        except Unheld:
+            return False
+        return True
 
     def holder(self, relation: Relation, columns: tuple[Column, ...]) -> Holder:
-        return RowsHolder(columns, frozenset(relation.rows), self.session)
+        return holder_of(relation, columns, self.session)
