@@ -16,8 +16,8 @@ from emberlog.maintain.native.encoding import Encoding
 from emberlog.maintain.ordinary import Ordinary, canonical_rows
 from emberlog.maintain.program import Definition, ViewProgram
 from emberlog.maintain.report import holder_of
-from emberlog.maintain.store import Journal, Relation, Row, Unheld
-from emberlog.maintain.tasks import Method, Task, least_rows
+from emberlog.maintain.store import Journal, Relation, Row
+from emberlog.maintain.tasks import Method, Task
 from emberlog.relation import Holder
 from emberlog.stats import Limits
 from emberlog.types import Column
@@ -62,6 +62,9 @@ class KeptRelation(Protocol):
     def pending(self) -> bool:
         """True if there is something to commit or to undo."""
 
+    def load(self, rows: pa.Table) -> bool:
+        """Takes in the first rows of the relation as columns; False if it does not."""
+
     def edit(self, gone: Iterable[Row], come: Iterable[Row]) -> None:
         """Lets rows go, then takes rows in."""
 
@@ -96,6 +99,10 @@ class KeptTask(Protocol):
 
     @property
     def saves(self) -> bool: ...
+
+    @property
+    def memory(self) -> str:
+        """The form in which the task saves what it keeps."""
 
     def run(self, first: bool = False) -> int:
         """Brings the task's relations up to date; returns how many facts were looked at."""
@@ -148,25 +155,13 @@ class InDriver:
         return Task(definition, program, relations, journal, self.ordinary, self.limits, self.encoding)
 
     def load(self, relation: Relation, name: str, source: Source, reading: Reading) -> None:
-        table = reading.table(name, source) if relation.may_have_place else None
+        table = reading.table(name, source)
         if table is None:
             relation.edit((), reading.load(name, source))
-        elif not self._load_columns(relation, table, reading.signatures[name].columns):
+        elif not relation.load(table):
             relation.edit((), canonical_rows(table))
         if reading.signatures[name].domains:
             check_domains(reading.signatures[name], relation.inserted)
-
-    def _load_columns(self, relation: Relation, table: pa.Table, columns: tuple[Column, ...]) -> bool:
-        """Takes in the first rows of a relation as columns, if they are many and words stand for all their values."""
-        if relation.place is not None or len(relation) or table.num_rows < least_rows():
-            return False
-        from emberlog.maintain.native.place import Columns  # which loads the compiler
-
-        try:
-            relation.move(Columns.of_table(columns, self.encoding, table), holds_all=True)
-        except Unheld:
-            return False
-        return True
 
     def holder(self, relation: Relation, columns: tuple[Column, ...]) -> Holder:
         return holder_of(relation, columns, self.session)

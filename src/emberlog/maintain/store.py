@@ -112,6 +112,7 @@ class Relation:
         self._readings = 0
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
         self._journal: Journal | None = None
+        self._place_of: Callable[[pa.Table], Place | None] = lambda rows: None
 
     def __len__(self) -> int:
         return len(self.rows) if self.place is None else len(self.place)
@@ -226,13 +227,19 @@ class Relation:
 
     # --- places --------------------------------------------------------------------------------------------------
 
-    def allow_place(self, journal: Journal) -> None:
-        """Says that somebody wants the rows in a place, if they are many. The journal has what moves."""
-        self._journal = journal
+    def allow_place(self, journal: Journal, place_of: Callable[[pa.Table], Place | None] | None = None) -> None:
+        """Says that somebody wants the rows in a place, if they are many. `place_of` makes it of a table that may have
+        a row twice, or gives None; the journal has what moves."""
+        self._journal, self._place_of = journal, place_of or self._place_of
 
-    @property
-    def may_have_place(self) -> bool:
-        return self._journal is not None
+    def load(self, rows: pa.Table) -> bool:
+        """Takes the first rows of the relation into a place, if it may have one; False if it has none."""
+        if self._journal is None or self.place is not None or len(self):
+            return False
+        place = self._place_of(rows)
+        if place is not None:
+            self.move(place, holds_all=True)
+        return place is not None
 
     def move(self, place: Place, holds_all: bool) -> None:
         """Keeps rows in a place from now on. With `holds_all` it has the rows that are here; else what it has replaces

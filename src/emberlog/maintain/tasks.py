@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.executors.base import broken_obligation
@@ -18,10 +21,11 @@ from emberlog.maintain.nests import Unsupported
 from emberlog.maintain.ordinary import Ordinary
 from emberlog.maintain.program import Definition, ViewProgram
 from emberlog.maintain.recursion import NAN_REASON, Improper, SupportedFacts
-from emberlog.maintain.store import Journal, Relation, Unheld
+from emberlog.maintain.store import Journal, Place, Relation, Unheld
 from emberlog.maintain.totals import TotalledFacts
 from emberlog.stats import MOST_ROUNDS, Limits
 from emberlog.thresholds import MAINTAINED_ROWS
+from emberlog.types import Column
 
 FOLDS = frozenset({"count", "countd", "sum", "min", "max", "avg"})  # that groups compute from their contributions
 
@@ -104,7 +108,10 @@ class Task:
             found = NativeFacts(definition.names, definition.rules, self._all, program.signatures, encoding, most)
         except Unsupported as reason:
             return str(reason)
-        for relation in (*found.inputs, *self.relations):
+        for relation in found.inputs:
+            columns = program.signatures[relation.name].columns
+            relation.allow_place(self._journal, partial(_place_of, columns, encoding))
+        for relation in self.relations:
             relation.allow_place(self._journal)
         return found
 
@@ -164,8 +171,16 @@ class Task:
         """Goes on as a task that was saved, when its relations have their rows. `why` is that task's."""
         if why and not self.recomputes:
             self._how.update(method=self._last_resort, why=why)
+        if self._is_due_for_columns():
+            self._how["method"] = self._columns
         if isinstance(self.method, Saves):
             self.method.load(tables)
+
+    @property
+    def memory(self) -> str:
+        """The form in which the task saves what it keeps."""
+        method = SupportedFacts if isinstance(self.method, NativeFacts) else type(self.method)
+        return method.__name__
 
     def _is_due_for_columns(self) -> bool:
         """True if compiled loops should take over."""
@@ -199,6 +214,18 @@ class Task:
 def least_rows() -> int:
     """Input rows from which compiled loops maintain a recursion. Tests have all of them compiled."""
     return MAINTAINED_ROWS if cache.INTERPRETS else 0
+
+
+def _place_of(columns: tuple[Column, ...], encoding: Encoding, found: pa.Table) -> Place | None:
+    """Many rows in columns; None if they are few, or words do not stand for all their values."""
+    if found.num_rows < least_rows():
+        return None
+    from emberlog.maintain.native.place import Columns  # which loads the compiler
+
+    try:
+        return Columns.of_table(columns, encoding, found)
+    except Unheld:
+        return None
 
 
 def _method(

@@ -14,9 +14,11 @@ from emberlog.kernels.upkeep import layout
 from emberlog.kernels.upkeep.layout import AT, EDIT, FAIL, FALLEN, HEAPED, LIMIT, PHASE, STAGE, TOP, TOUCHED, WORK
 from emberlog.maintain.carriers import Relations
 from emberlog.maintain.functions import Missing
+from emberlog.maintain.kept import Tables
 from emberlog.maintain.native.driver import Change, Texts, source_of
 from emberlog.maintain.native.encoding import Encoding, Words
 from emberlog.maintain.native.nests import Arguments, NestText, NestWriter
+from emberlog.maintain.native.saving import layouts, load_facts, save_facts
 from emberlog.maintain.native.shapes import Shape, shapes_of, support_of
 from emberlog.maintain.nests import Signatures, Unsupported, carried_columns, change_nest, head_nest
 from emberlog.maintain.recursion import CYCLE_REASON, NAN_REASON, Improper, deep_reason
@@ -131,6 +133,7 @@ class NativeFacts:
         most_rank: int | None = None,
     ) -> None:
         self._texts = texts_of(names, rules, signatures)
+        self._layouts = layouts(names, rules, self._texts.shapes, signatures)
         self._relations = relations
         self.encoding = encoding
         self._most = -1 if most_rank is None else most_rank
@@ -167,6 +170,16 @@ class NativeFacts:
 
     def start(self) -> int:
         """Derives all facts from all rows of the inputs."""
+        self._prepare()
+        self._control[TOP] = 0
+        touched = self._follow(layout.STARTING)
+        for shape, place in zip(self._texts.shapes, self._places, strict=True):
+            if shape.inside:
+                self._relations[shape.name].move(place, holds_all=False)
+        return touched
+
+    def _prepare(self) -> None:
+        """Makes the tables and indexes that the loops need, with the rows of the inputs in them, and compiles."""
         from emberlog.kernels.cache import compiled
 
         self._places = [self._place(shape) for shape in self._texts.shapes]
@@ -177,12 +190,6 @@ class NativeFacts:
         constants = [self._constant(type_, value) for type_, value in arguments.constants]
         self._scalars = (*bases, *constants)
         self._function = compiled(source_of(self._texts))
-        self._control[TOP] = 0
-        touched = self._follow(layout.STARTING)
-        for shape, place in zip(self._texts.shapes, self._places, strict=True):
-            if shape.inside:
-                self._relations[shape.name].move(place, holds_all=False)
-        return touched
 
     def _place(self, shape: Shape) -> Columns:
         """The rows of a relation in columns: those of an input, or a table for the facts."""
@@ -212,6 +219,25 @@ class NativeFacts:
             if shape.inside:
                 self._relations[shape.name].follow()
         return touched
+
+    # --- saving --------------------------------------------------------------------------------------------------
+
+    def save(self) -> Tables:
+        """For each rule the facts that it supports: key, value, rank and identity of the support."""
+        rows = {shape.name: table.snapshot()["rows"] for shape, table in self._inside()}
+        return {found.name: save_facts(found, rows[found.head.name], self.encoding) for found in self._layouts}
+
+    def load(self, tables: Tables) -> None:
+        """Goes on from what `save` gave, when the relations have their rows."""
+        self._prepare()
+        top = 0
+        for shape, place in zip(self._texts.shapes, self._places, strict=True):
+            if shape.inside:
+                rows = load_facts(self._layouts, shape, tables, self.encoding)
+                place.table.restore({"rows": rows})
+                top = max(top, int(rows[:, shape.width + layout.RANK].max(initial=0)))
+                self._relations[shape.name].move(place, holds_all=True)
+        self._control[TOP] = top
 
     # --- sequences of changes ------------------------------------------------------------------------------------
 

@@ -123,6 +123,10 @@ class SparkRelation:
 
     # --- changes -------------------------------------------------------------------------------------------------
 
+    def load(self, rows: pa.Table) -> bool:
+        """False: rows are not kept in this process."""
+        return False
+
     def edit(self, gone: Iterable[Row], come: Iterable[Row]) -> None:
         """Lets rows go, then takes rows in."""
         gone, come = list(gone), list(come)

@@ -23,6 +23,7 @@ class SparkTask:
     """A definition that Spark evaluates anew when what it reads has changed. `why` says why it is on Spark."""
 
     why_tuples = ""
+    memory = "SparkTask"
 
     recomputes = True
     saves = False
