@@ -18,6 +18,8 @@ MOST_BINDINGS = 100_000_000  # where the interpreter was asked for
 BINDING_BYTES = 100  # what a binding of the interpreter takes, about
 SMALL_ROOM = 1 << 28  # bytes: the interpreter does not look at what it uses, so it needs room for all it may do
 
+MAINTAINED_ROWS = 50_000  # input rows from which compiled loops over columns maintain a recursion, not sets of tuples
+
 # An iteration whose loops would have to be compiled is tried by SQL first, within this time and space.
 SHORT_SECONDS = 0.3
 SHORT_FACTS = 200_000

@@ -34,7 +34,12 @@ _HELD = local()  # the names of the locks that a thread holds
 _POLL = 0.05  # seconds between two tries to take a lock
 _PARTS: list[Any] = []  # what `jit` made
 COMPILING = Stopwatch()  # the time of this process for compiling loops, or loading what was compiled
-SHARED_WITH_SHARDS = ("shards/keys.py", "shards/elements.py", "rows/layout.py", "rows/expand.py")
+# What generated loops have inside them.
+RUNTIME = (
+    *("runtime.py", "waiting.py", "prefetch.py", "halting.py", "cache.py"),
+    *("shards/keys.py", "shards/elements.py", "rows/layout.py", "rows/expand.py"),
+    *(f"upkeep/{name}.py" for name in ("layout", "indexes", "tables", "facts", "inner")),
+)
 COMPILES = os.environ.get("EMBERLOG_JIT") != "off"
 INTERPRETS = os.environ.get("EMBERLOG_JIT") not in ("off", "always")
 
@@ -85,10 +90,7 @@ def folder() -> Path | None:
     import numba
 
     own = resources.files("emberlog.kernels")
-    runtime = b"".join(
-        (own / name).read_bytes()
-        for name in ("runtime.py", "waiting.py", "prefetch.py", "halting.py", "cache.py", *SHARED_WITH_SHARDS)
-    )
+    runtime = b"".join((own / name).read_bytes() for name in RUNTIME)
     described = f"{numba.__version__} {platform.python_version()} {platform.machine()} {platform.processor()}"
     return choose_folder(hashlib.sha256(described.encode() + runtime).hexdigest()[:16])
 

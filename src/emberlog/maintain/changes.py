@@ -74,7 +74,7 @@ class Reading:
     def rows(self, name: str, value: object) -> Iterable[Row]:
         """The rows that a value stands for."""
         signature = self.signature(name)
-        if isinstance(value, list | set | tuple | frozenset) and (plain := _plain_rows(value, signature.columns)):
+        if isinstance(value, list | set | tuple | frozenset) and (plain := plain_rows(value, signature.columns)):
             return plain
         return self.load(name, source_of(name, value))
 
@@ -85,6 +85,11 @@ class Reading:
             rows = 0 if source is None else load_table(name, source, columns, self.nulls).num_rows
             return {()} if rows or facts else set()
         return canonical_rows(given_table(name, source, columns, facts, self.nulls, ignore))
+
+    def table(self, name: str, source: Source) -> pa.Table | None:
+        """The rows of a source as a table, in which one may stand twice; None for a relation without columns."""
+        columns = self.signatures[name].columns
+        return given_table(name, source, columns, (), self.nulls, ignore) if columns else None
 
     def _with_signs(self, name: str, value: object) -> Iterable[tuple[Row, int]]:
         """The rows of a value that says of each whether it comes or goes."""
@@ -112,7 +117,7 @@ class Reading:
         """The rows of a value, one for each that it has."""
         from emberlog.data.arrow import rows
 
-        if isinstance(value, list) and (plain := _plain_rows(value, self.signatures[name].columns)):
+        if isinstance(value, list) and (plain := plain_rows(value, self.signatures[name].columns)):
             return plain
         found = load_table(name, source_of(name, value), self.signatures[name].columns, self.nulls)
         return [tuple(map(canonical, row)) for row in rows(found)]
@@ -144,7 +149,7 @@ def _table(name: str, source: Source) -> pa.Table:
 # --- small lists of tuples -------------------------------------------------------------------------------------------
 
 
-def _plain_rows(values: Iterable[Any], columns: tuple[Column, ...]) -> list[Row] | None:
+def plain_rows(values: Iterable[Any], columns: tuple[Column, ...]) -> list[Row] | None:
     """Tuples whose values are what the columns hold already; None if there are others, which are then converted."""
     checks = [_check_of(column.type) for column in columns]
     rows: list[Row] = []

@@ -19,6 +19,8 @@ def explanation(state: State, stats: ChangeStats) -> str:
         how = f"recomputed: {task.why}" if task.recomputes else f"maintained, keeps {task.method.kept}"
         lines.append(f"level {graph.levels[number]}: {', '.join(names)} <- {reads}")
         lines.append(f"    {how}")
+        if task.why_tuples:
+            lines.append(f"    over tuples, also where there are many: {task.why_tuples}")
         if names in last:
             found = last[names]
             lines.append(

@@ -36,12 +36,15 @@ class Ordinary:
     scratch: Callable[[], Path | None]
 
     def evaluate(
-        self, checked: CheckedProgram, component: Component, given: Mapping[str, Collection[Row]]
+        self, checked: CheckedProgram, component: Component, given: Mapping[str, Collection[Row] | pa.Table]
     ) -> dict[str, set[Row]]:
         """The rows of a component's predicates. `given` has the rows of all that it reads, and those that its own
         predicates have from outside."""
         columns = {name: checked.signatures[name].columns for name in given}
-        sources: dict[str, Source] = {name: ArrowSource(table(columns[name], found)) for name, found in given.items()}
+        sources: dict[str, Source] = {
+            name: ArrowSource(found if isinstance(found, pa.Table) else table(columns[name], found))
+            for name, found in given.items()
+        }
         with self.run(checked, component, sources, self._locally) as live:
             return {name: _rows(live, checked.signatures[name]) for name in component.predicates}
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from emberlog.data.sources import Source
 from emberlog.maintain.changes import Reading
 from emberlog.maintain.conditions import check_domains
 from emberlog.maintain.kept import Tables
-from emberlog.maintain.ordinary import Ordinary
+from emberlog.maintain.native.encoding import Encoding
+from emberlog.maintain.ordinary import Ordinary, canonical_rows
 from emberlog.maintain.program import Definition, ViewProgram
-from emberlog.maintain.report import RowsHolder
+from emberlog.maintain.report import holder_of
 from emberlog.maintain.store import Journal, Relation, Row
 from emberlog.maintain.tasks import Method, Task
 from emberlog.relation import Holder
@@ -37,6 +40,10 @@ class KeptRelation(Protocol):
         """The rows, in the form that `replace` takes."""
 
     @property
+    def given(self) -> set[Row] | pa.Table:
+        """The rows for somebody who reads them all."""
+
+    @property
     def inserted(self) -> set[Row]:
         """The rows that the change inserted, net."""
 
@@ -54,6 +61,9 @@ class KeptRelation(Protocol):
     @property
     def pending(self) -> bool:
         """True if there is something to commit or to undo."""
+
+    def load(self, rows: pa.Table) -> bool:
+        """Takes in the first rows of the relation as columns; False if it does not."""
 
     def edit(self, gone: Iterable[Row], come: Iterable[Row]) -> None:
         """Lets rows go, then takes rows in."""
@@ -84,7 +94,15 @@ class KeptTask(Protocol):
     def recomputes(self) -> bool: ...
 
     @property
+    def why_tuples(self) -> str:
+        """Why a recursion is maintained over tuples, however many rows there are; empty if it is not."""
+
+    @property
     def saves(self) -> bool: ...
+
+    @property
+    def memory(self) -> str:
+        """The form in which the task saves what it keeps."""
 
     def run(self, first: bool = False) -> int:
         """Brings the task's relations up to date; returns how many facts were looked at."""
@@ -119,12 +137,14 @@ class Placement(Protocol):
 
 @dataclass(frozen=True)
 class InDriver:
-    """This process: rows as tuples, tasks one after the other. `session` is for those who want frames."""
+    """This process: rows as tuples, or as columns where compiled loops read many; tasks one after the other. `session`
+    is for those who want frames, `encoding` has the words of values in columns."""
 
     ordinary: Ordinary
     limits: Limits
     session: Any = None
     threads: int = 1
+    encoding: Encoding = field(default_factory=Encoding)
 
     def relation(self, name: str, columns: tuple[Column, ...]) -> Relation:
         return Relation(name, len(columns))
@@ -132,11 +152,16 @@ class InDriver:
     def task(
         self, definition: Definition, program: ViewProgram, relations: Mapping[str, Any], journal: Journal
     ) -> Task:
-        return Task(definition, program, relations, journal, self.ordinary, self.limits)
+        return Task(definition, program, relations, journal, self.ordinary, self.limits, self.encoding)
 
     def load(self, relation: Relation, name: str, source: Source, reading: Reading) -> None:
-        relation.edit((), reading.load(name, source))
-        check_domains(reading.signatures[name], relation.inserted)
+        table = reading.table(name, source)
+        if table is None:
+            relation.edit((), reading.load(name, source))
+        elif not relation.load(table):
+            relation.edit((), canonical_rows(table))
+        if reading.signatures[name].domains:
+            check_domains(reading.signatures[name], relation.inserted)
 
     def holder(self, relation: Relation, columns: tuple[Column, ...]) -> Holder:
-        return RowsHolder(columns, frozenset(relation.rows), self.session)
+        return holder_of(relation, columns, self.session)

@@ -35,9 +35,17 @@ from emberlog.maintain.store import Journal, Relation, Row
 from emberlog.syntax.nodes import Term
 from emberlog.types import NUMBER, Type
 
+NAN_REASON = "a NaN in a recursion"
+CYCLE_REASON = "values that improve along a cycle"
+
 
 class Improper(Exception):
     """A component has facts for which no order of derivations is kept. The text says why."""
+
+
+def deep_reason(most: int) -> str:
+    """Why derivations of more than so many steps are not followed."""
+    return f"a derivation of more than {most} steps"
 
 
 class Fact(NamedTuple):
@@ -276,14 +284,14 @@ class _Work:
     def _check(self, table: Table, key: Row, found: Row, rank: int) -> None:
         """Raises `Improper` for what cannot be ordered: a NaN, or a rank that no chain of facts has."""
         if table.floats and any(item != item for item in (*key, *found)):
-            raise Improper("a NaN in a recursion")
+            raise Improper(NAN_REASON)
         if rank > self._of._top:
             self._of._top = rank
             most = self._of._most_rank
             if most is not None and rank > most:
-                raise Improper(f"a derivation of more than {most} steps")
+                raise Improper(deep_reason(most))
             if rank > self._limit + sum(len(other.facts) for other in self._tables.values()):
-                raise Improper("values that improve along a cycle")
+                raise Improper(CYCLE_REASON)
 
 
 class _Queue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from emberlog.diagnostics import UsageError, counted, did_you_mean
 from emberlog.maintain.ordinary import table
+from emberlog.maintain.store import Relation as Stored
 from emberlog.maintain.store import Row
 from emberlog.relation import Relation
 from emberlog.schedule.interface import Graph
@@ -216,3 +217,31 @@ class RowsHolder:
 
     def step(self, name: str) -> AbstractContextManager[object]:
         return nullcontext()
+
+
+class ColumnsHolder(RowsHolder):
+    """Rows that were copied as columns; what they stand for is looked up when somebody asks."""
+
+    def __init__(
+        self, columns: tuple[Column, ...], count: int, rows: Callable[[], pa.Table], session: Any = None
+    ) -> None:
+        super().__init__(columns, frozenset(), session)
+        self._count = count
+        self._table = rows
+
+    def count(self) -> int:
+        return self._count
+
+    def fetch(self) -> pa.Table:
+        return self._table()
+
+    def head(self, count: int) -> pa.Table:
+        found = self._table()
+        return found.sort_by([(name, "ascending") for name in found.column_names]).slice(0, count)
+
+
+def holder_of(relation: Stored, columns: tuple[Column, ...], session: Any) -> RowsHolder:
+    """The rows of a relation as they are now."""
+    if relation.place is None:
+        return RowsHolder(columns, frozenset(relation.rows), session)
+    return ColumnsHolder(columns, len(relation), relation.place.frozen(), session)

@@ -111,9 +111,14 @@ def next_state(old: State, program: ViewProgram, placement: Placement) -> tuple[
     kept = {shape(task.definition, old.program): task for task in old.tasks}
     state = _state(program, old.relations, kept, old.journal, placement)
     new = {number for number, task in enumerate(state.tasks) if task not in old.tasks}
-    given = {name: old.relations[relation].content for name, relation in old.program.inputs.items()}
+    moved = {
+        name: old.relations[relation].content
+        for name, relation in old.program.inputs.items()
+        if program.inputs.get(name) != relation or state.relations[relation] is not old.relations[relation]
+    }
     for name, relation in program.inputs.items():
-        state.relations[relation].replace(given.get(name, ()))
+        if name in moved or name not in old.program.inputs:
+            state.relations[relation].replace(moved.get(name, ()))
     fixed = set(program.inputs.values()) | set(program.facts)
     derived = {name for number, task in enumerate(state.tasks) if number not in new for name in task.definition.names}
     for name, found in state.relations.items():

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from emberlog.analysis.program import CheckedProgram
 from emberlog.executors.base import broken_obligation
+from emberlog.kernels import cache
 from emberlog.maintain.conditions import first_outside
 from emberlog.maintain.counting import CountedSet, grouped
 from emberlog.maintain.functions import Missing
 from emberlog.maintain.kept import Saves, Tables
+from emberlog.maintain.native.encoding import Encoding
+from emberlog.maintain.native.facts import NativeFacts
 from emberlog.maintain.nests import Unsupported
 from emberlog.maintain.ordinary import Ordinary
 from emberlog.maintain.program import Definition, ViewProgram
-from emberlog.maintain.recursion import Improper, SupportedFacts
-from emberlog.maintain.store import Journal, Relation, Row
+from emberlog.maintain.recursion import NAN_REASON, Improper, SupportedFacts
+from emberlog.maintain.store import Journal, Place, Relation, Unheld
 from emberlog.maintain.totals import TotalledFacts
 from emberlog.stats import MOST_ROUNDS, Limits
+from emberlog.thresholds import MAINTAINED_ROWS
+from emberlog.types import Column
 
 FOLDS = frozenset({"count", "countd", "sum", "min", "max", "avg"})  # that groups compute from their contributions
 
@@ -54,9 +62,9 @@ class Recomputation:
     def update(self) -> int:
         program, component = self._program, self._definition.component
         read = {name for rule in component.rules for name in rule.reads()} - set(component.predicates)
-        given: dict[str, set[Row]] = {name: self._relations[name].rows for name in read}
+        given = {name: self._relations[name].given for name in read}
         given |= {
-            name: self._relations[program.inputs[name]].rows for name in component.predicates if name in program.inputs
+            name: self._relations[program.inputs[name]].given for name in component.predicates if name in program.inputs
         }
         found = self._ordinary.evaluate(program.checked, component, given)
         for name, rows in found.items():
@@ -75,6 +83,7 @@ class Task:
         journal: Journal,
         ordinary: Ordinary,
         limits: Limits,
+        encoding: Encoding,
     ) -> None:
         self.definition = definition
         self.relations = [relations[name] for name in definition.names]
@@ -87,6 +96,29 @@ class Task:
             self._how["method"] = _method(definition, program, relations, journal, limits)
         except Unsupported as reason:
             self._how["why"] = str(reason)
+        self._columns = self._columns_method(program, encoding, limits)
+
+    def _columns_method(self, program: ViewProgram, encoding: Encoding, limits: Limits) -> NativeFacts | str:
+        """Compiled loops over columns, for when there are many rows; or why there are none."""
+        definition = self.definition
+        if not isinstance(self.method, SupportedFacts):
+            return ""
+        try:
+            most = _most_rank(definition, limits)
+            found = NativeFacts(definition.names, definition.rules, self._all, program.signatures, encoding, most)
+        except Unsupported as reason:
+            return str(reason)
+        for relation in found.inputs:
+            columns = program.signatures[relation.name].columns
+            relation.allow_place(self._journal, partial(_place_of, columns, encoding))
+        for relation in self.relations:
+            relation.allow_place(self._journal)
+        return found
+
+    @property
+    def why_tuples(self) -> str:
+        """Why the recursion is maintained over tuples, however many rows there are; empty if it is not."""
+        return self._columns if isinstance(self._columns, str) else ""
 
     @property
     def method(self) -> Method:
@@ -110,6 +142,9 @@ class Task:
             return self.method.update()
         mark = self._journal.mark
         try:
+            found = self._start_columns(mark) if self._is_due_for_columns() else None
+            if found is not None:
+                return found
             return self.method.start() if first else self.method.update()
         except Missing:
             why = "an operation has no value for a binding"
@@ -118,6 +153,7 @@ class Task:
         self._journal.undo_to(mark)
         for relation in self.relations:
             relation.undo()
+            relation.leave()
         self._journal.put(self._how, "method", self._last_resort)
         self._journal.put(self._how, "why", why)
         return self.method.update()
@@ -135,8 +171,35 @@ class Task:
         """Goes on as a task that was saved, when its relations have their rows. `why` is that task's."""
         if why and not self.recomputes:
             self._how.update(method=self._last_resort, why=why)
+        if self._is_due_for_columns():
+            self._how["method"] = self._columns
         if isinstance(self.method, Saves):
             self.method.load(tables)
+
+    @property
+    def memory(self) -> str:
+        """The form in which the task saves what it keeps."""
+        method = SupportedFacts if isinstance(self.method, NativeFacts) else type(self.method)
+        return method.__name__
+
+    def _is_due_for_columns(self) -> bool:
+        """True if compiled loops should take over."""
+        if not isinstance(self._columns, NativeFacts):
+            return False
+        if self.method is self._columns and self._columns.is_current:
+            return False
+        return self._columns.is_ready and sum(map(len, self._columns.inputs)) >= least_rows()
+
+    def _start_columns(self, mark: int) -> int | None:
+        """Lets compiled loops derive everything anew; None if the rows have values that they do not hold."""
+        assert isinstance(self._columns, NativeFacts)
+        try:
+            self._journal.put(self._how, "method", self._columns)
+            return self._columns.start()
+        except Unheld:
+            self._journal.undo_to(mark)
+            self._columns = NAN_REASON
+            return None
 
     def _check_obligations(self) -> None:
         """Checks on the rows that the change inserts what conditional verdicts ask of the data."""
@@ -146,6 +209,23 @@ class Task:
                 row = first_outside(rows, obligation.position, obligation.bound)
                 if row is not None:
                     raise broken_obligation(verdict, obligation, self._checked.signatures[obligation.relation], row)
+
+
+def least_rows() -> int:
+    """Input rows from which compiled loops maintain a recursion. Tests have all of them compiled."""
+    return MAINTAINED_ROWS if cache.INTERPRETS else 0
+
+
+def _place_of(columns: tuple[Column, ...], encoding: Encoding, found: pa.Table) -> Place | None:
+    """Many rows in columns; None if they are few, or words do not stand for all their values."""
+    if found.num_rows < least_rows():
+        return None
+    from emberlog.maintain.native.place import Columns  # which loads the compiler
+
+    try:
+        return Columns.of_table(columns, encoding, found)
+    except Unheld:
+        return None
 
 
 def _method(
@@ -168,8 +248,12 @@ def _method(
         make = grouped if functions else CountedSet
         return make(names[0], rules, relations, program.signatures, journal)
     if functions <= {"min", "max"}:
-        most = (limits.rounds or MOST_ROUNDS) if component.invents else None
-        return SupportedFacts(names, rules, relations, program.signatures, journal, most)
+        return SupportedFacts(names, rules, relations, program.signatures, journal, _most_rank(definition, limits))
     if functions & {"min", "max"}:
         raise Unsupported("minima or maxima and sums in one recursion")
     return TotalledFacts(names, rules, relations, program.signatures, journal, limits.rounds)
+
+
+def _most_rank(definition: Definition, limits: Limits) -> int | None:
+    """The longest derivation that is followed, where values may be invented without end."""
+    return (limits.rounds or MOST_ROUNDS) if definition.component.invents else None

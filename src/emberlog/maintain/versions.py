@@ -19,6 +19,7 @@ from emberlog.maintain.durable.manifest import Manifest
 from emberlog.maintain.durable.records import Record, Rules, merged
 from emberlog.maintain.durable.saving import described, load, parts
 from emberlog.maintain.durable.unsaved import Unsaved
+from emberlog.maintain.native.sequence import run_sequences
 from emberlog.maintain.ordinary import Ordinary
 from emberlog.maintain.placement import Placement
 from emberlog.maintain.program import ViewProgram
@@ -176,6 +177,14 @@ class Versions:
         """Changes the inputs, and brings what depends on them up to date."""
         state = self.now.state
         return self._run(state, state.edit(edit))
+
+    def run_sequences(self, changes: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Applies and commits a sequence of changes, as far as loops do that by themselves. Yields each change that is
+        to be applied in the ordinary way, before it looks at the next one: all of them where there is a folder, or a
+        limit on rows."""
+        if self._storage.path is not None or self._options.limits.rows is not None:
+            return iter(changes)
+        return run_sequences(self.now.state, self.reading, changes, self.work)
 
     def with_rules(
         self, program: Program, added: frozenset[str], given: Mapping[str, Iterable[Row]] | None = None

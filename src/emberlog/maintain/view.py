@@ -144,7 +144,7 @@ class View:
             asking, _ = goals_as_rules(Program((asked,), self._program.bigdatalog))
             checked = check(asking, {name: relation.schema}, self._setting.params)
             (component,) = (part for part in checked.components if part.rules)
-            rows = {name: self._state.relations[name].rows}
+            rows = {name: self._state.relations[name].given}
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
             return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
@@ -185,11 +185,16 @@ class View:
         stats = self._versions.follow(self._versions.reading.edit(*given))
         return self._change(self._state, stats)
 
-    def apply_each(self, changes: Iterable[Mapping[str, Any]]) -> list[Change]:
+    def apply_each(self, changes: Iterable[Mapping[str, Any]], *, differences: bool = False) -> list[Change]:
         """Applies changes one after another, each with the arguments of `apply`. One that fails is not applied, nor
-        are those after it. When this returns, all of them are on the disk of a view with a folder."""
+        are those after it. When this returns, all of them are on the disk of a view with a folder. What each of them
+        did is told only if `differences` are asked for: without, loops take small changes by themselves."""
         with self._lock, self._storage.together():
-            return [self.apply(**change) for change in changes]
+            if differences:
+                return [self.apply(**change) for change in changes]
+            for change in self._versions.run_sequences(changes):
+                self.apply(**change)
+            return []
 
     def what_if(
         self,

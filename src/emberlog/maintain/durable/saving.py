@@ -28,9 +28,7 @@ def described(state: State) -> dict[str, Any]:
         name: tuple((column.name, str(column.type)) for column in signatures[name].columns)
         for name in sorted(state.program.inputs)
     }
-    tasks = {
-        _key(task): SavedTask(_fingerprint(task, state), type(task.method).__name__, task.why) for task in state.tasks
-    }
+    tasks = {_key(task): SavedTask(_fingerprint(task, state), task.memory, task.why) for task in state.tasks}
     return {"emberlog": emberlog.__version__, "inputs": inputs, "tasks": tasks}
 
 
@@ -53,7 +51,11 @@ def parts(state: State) -> Iterator[Part]:
 
 def _rows_of(state: State, names: Iterable[str]) -> dict[str, pa.Table]:
     signatures = state.program.signatures
-    return {f"rows of {name}": table(signatures[name].columns, state.relations[name].rows) for name in names}
+    given = {name: state.relations[name].given for name in names}
+    return {
+        f"rows of {name}": found if isinstance(found, pa.Table) else table(signatures[name].columns, found)
+        for name, found in given.items()
+    }
 
 
 def _tables_of(state: State, task: KeptTask) -> dict[str, pa.Table]:
@@ -84,7 +86,9 @@ def load(folder: Folder, state: State) -> ChangeStats:
 
 def _load_rows(state: State, names: Iterable[str], tables: Tables) -> None:
     for name in names:
-        state.relations[name].replace(canonical_rows(tables[f"rows of {name}"]))
+        rows = tables[f"rows of {name}"]
+        if not state.relations[name].load(rows):
+            state.relations[name].replace(canonical_rows(rows))
 
 
 def _cannot_load(task: KeptTask, state: State, manifest: Manifest) -> str | None:
@@ -98,4 +102,4 @@ def _cannot_load(task: KeptTask, state: State, manifest: Manifest) -> str | None
         return None
     if not task.saves:
         return "what it keeps is not saved"
-    return None if saved.method == type(task.method).__name__ else "it is maintained in another way than it was"
+    return None if saved.method == task.memory else "it is maintained in another way than it was"

@@ -112,11 +112,20 @@ class SparkRelation:
     def rows(self) -> set[Row]:
         return self._fetch(self._now.frame)
 
+    @property
+    def given(self) -> set[Row]:
+        """The rows for somebody who reads them all."""
+        return self.rows
+
     def holder(self) -> StoredHolder:
         """The rows as they are now, for users."""
         return StoredHolder(self.name, self._columns, self._now)
 
     # --- changes -------------------------------------------------------------------------------------------------
+
+    def load(self, rows: pa.Table) -> bool:
+        """False: rows are not kept in this process."""
+        return False
 
     def edit(self, gone: Iterable[Row], come: Iterable[Row]) -> None:
         """Lets rows go, then takes rows in."""

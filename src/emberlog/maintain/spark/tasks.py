@@ -22,6 +22,9 @@ from emberlog.result import RunHolder
 class SparkTask:
     """A definition that Spark evaluates anew when what it reads has changed. `why` says why it is on Spark."""
 
+    why_tuples = ""
+    memory = "SparkTask"
+
     recomputes = True
     saves = False
     kept = "nothing"
