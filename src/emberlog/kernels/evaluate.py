@@ -45,7 +45,10 @@ def evaluate(
         small = small_statics({name: table.num_rows for name, table in statics.items()})
         plan = plan_workers(program, choices.partition, small)
         if isinstance(plan, WorkerPlan):
-            return evaluate_by_workers(plan, statics, exits, watch, choices)
+            try:
+                return evaluate_by_workers(plan, statics, exits, watch, choices)
+            except Overworked as error:
+                raise Unsuited(str(error)) from None
     if choices.storage == "columns":
         try:
             room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING_BYTES

@@ -12,6 +12,7 @@ from emberlog.components.program import OVER_COLUMNS
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.parts.build import build_parts
+from emberlog.kernels.parts.checkpoints import Checkpoints, PartKeeper, latest
 from emberlog.kernels.watch import Watch
 from emberlog.workers.alone import Alone, run_alone
 from emberlog.workers.modes import Auto
@@ -34,8 +35,16 @@ def evaluate_by_workers(
     facts = [0] * size
     encoder, parts = build_parts(plan, statics, exits, size, lambda rank: PartWatch(watch, facts, rank))
     auto = Auto(plan.condenses) if mode == "auto" else None
-    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)))
+    checkpoints = Checkpoints.asked(choices, plan)
+    keepers = [] if checkpoints is None else [checkpoints.of(part) for part in parts]
+    resumed = latest([keeper.found() for keeper in keepers]) if keepers else []
+    for part, found in zip(parts, resumed, strict=False):
+        part.restore(found.state)
+    begins = resumed[0].mode if resumed and auto is not None else mode
+    ran = replace(_run(parts, begins, auto, choices, lambda: watch.look(sum(facts)), keepers), mode=mode)
     watch.look(sum(part.count for part in parts))
+    if checkpoints is not None:
+        checkpoints.remove()
     lanes = ran.lanes
     return Evaluated(
         encoder,
@@ -45,23 +54,31 @@ def evaluate_by_workers(
         derivations=sum(lane.derivations for lane in lanes),
         bytes_exchanged=sum(lane.bytes for lane in lanes),
         pieces=lambda name: (part.rows(name) for part in parts),
+        events=[*(found.event for found in resumed[:1]), *(event for keeper in keepers for event in keeper.events)],
         coordination=ran,
     )
 
 
 def _run(
-    parts: Sequence[Part], mode: str, auto: Auto | None, choices: Choices, look: Callable[[], None]
+    parts: Sequence[Part],
+    mode: str,
+    auto: Auto | None,
+    choices: Choices,
+    look: Callable[[], None],
+    keepers: Sequence[PartKeeper] = (),
 ) -> Coordinated:
-    """Lets workers with these parts work: on threads, or one after the other under a simulated clock."""
+    """Lets workers with these parts work: on threads, or one after the other under a simulated clock. Checkpoints are
+    made by `keepers`, if there are any."""
     size, straggle = len(parts), None if choices.straggle is None else Straggle.of(choices.straggle)
     if choices.simulate is not None:
         simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto).run()
         return replace(simulated, why=_why(auto, "simulated"))
     if size == 1 and straggle is None:
-        alone = Worker(parts[0], Alone(), mode, auto)
+        alone = Worker(parts[0], Alone(), mode, auto, keepers[0] if keepers else None)
         return Coordinated(mode, [alone.lane], run_alone(alone), _why(auto))
     peers = thread_peers(size)
-    workers = [Worker(part, own, mode, auto) for part, own in zip(parts, peers, strict=True)]
+    each: Sequence[PartKeeper | None] = keepers or [None] * size
+    workers = [Worker(part, own, mode, auto, keeper) for part, own, keeper in zip(parts, peers, each, strict=True)]
     seconds = run_threads(workers, peers, disturbances(straggle, SEED, size), look)
     return Coordinated(mode, [worker.lane for worker in workers], seconds, _why(auto))
 

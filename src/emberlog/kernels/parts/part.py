@@ -9,7 +9,6 @@ of all keys only once they hold many of these: memory follows the share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from emberlog.components.program import Kind
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
-from emberlog.kernels.columns.facts import MOST_PLACES, Places, SumFacts
+from emberlog.kernels.columns.facts import MOST_PLACES, Facts, Places, SumFacts, facts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.columns.rounds import Budget, Interpreter
 from emberlog.kernels.encode import Encoder
@@ -54,9 +53,7 @@ class ComponentPart(Interpreter):
         self.copied = 0  # of the derivations, those that are copies
         self._buffers: dict[int, dict[str, list[Sequence[Column]]]] = {}
         self._held: dict[int, int] = {}
-        if size > 1:
-            for table in self.tables.values():
-                table.places = Places(None)
+        self.tables = self._empty_tables()
 
     @property
     def count(self) -> int:
@@ -136,11 +133,42 @@ class ComponentPart(Interpreter):
             tables[name] = condensed(table, pieces)
         return Rows(tables)
 
-    def snapshot(self) -> object:
-        return deepcopy((self.tables, self._buffers, self._held, self.iterations, self.copied, self.derivations))
+    def snapshot(self) -> dict[str, Column]:
+        """The state as columns: of table n as `tn/..`, of the buffer for peer p as `bp/n/..`, and counts."""
+        counts = np.array([self.iterations, self.copied, self.derivations])
+        found = {"counts": counts}
+        for number, table in enumerate(self.tables.values()):
+            found |= {f"t{number}/{name}": column for name, column in table.state().items()}
+        numbers = {name: number for number, name in enumerate(self.tables)}
+        for peer, tables in self._buffers.items():
+            for name, pieces in tables.items():
+                columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+                found |= {f"b{peer}/{numbers[name]}/{spot}": column for spot, column in enumerate(columns)}
+        return found
 
     def restore(self, state: Any) -> None:
-        (self.tables, self._buffers, self._held, self.iterations, self.copied, self.derivations) = deepcopy(state)
+        self.tables = self._empty_tables()
+        self._buffers, self._held = {}, {}
+        self.iterations, self.copied, self.derivations = state["counts"].tolist()
+        names = list(self.tables)
+        for number, table in enumerate(self.tables.values()):
+            prefix = f"t{number}/"
+            table.restore({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+        for name in (name for name in state if name.startswith("b") and name.endswith("/0")):
+            peer, number, _ = name[1:].split("/")
+            table_name = names[int(number)]
+            width = len(self.tables[table_name].table.kinds)
+            columns = [state[f"b{peer}/{number}/{spot}"] for spot in range(width)]
+            self._buffers.setdefault(int(peer), {})[table_name] = [columns]
+            self._held[int(peer)] = self._held.get(int(peer), 0) + len(columns[0])
+
+    def _empty_tables(self) -> dict[str, Facts]:
+        """Tables that find rows by search: memory follows the share."""
+        tables = {table.name: facts(table, self.encoder.sizes) for table in self.program.tables}
+        if self.size > 1:
+            for table in tables.values():
+                table.places = Places(None)
+        return tables
 
     def rows(self, table: str) -> list[Column]:
         """The facts of a table that this part owns."""
