@@ -137,7 +137,7 @@ def busiest(processes: list[int]) -> int:
 
 def test_a_killed_worker_is_replaced(on_spark: Place, tmp_path: Path) -> None:
     """A local session retries nothing: the job is submitted again, and `stats` say so."""
-    engine = on_spark.engine({"arc": [(i, i + 1) for i in range(30_000)]}, workers=2, run_dir=tmp_path)
+    engine = on_spark.engine({"arc": [(i, i + 1) for i in range(6_000)]}, workers=2, run_dir=tmp_path)
     options: dict[str, Any] = {"placement": "spark", "evaluator": "kernel", "exchange": True, "decompose": False}
     jvm = on_spark.session.sparkContext._gateway.proc.pid
 
@@ -150,7 +150,7 @@ def test_a_killed_worker_is_replaced(on_spark: Place, tmp_path: Path) -> None:
     started = monotonic()
     Thread(target=kill, daemon=True).start()
     result = engine.run(REACH, **options)
-    assert len(result["r"]) == 30_001
+    assert len(result["r"]) == 6_001
     (again,) = (event for stratum in result.stats.strata for event in stratum.events)
     assert again.what == "started again" and "the workers of r failed" in again.why
 
