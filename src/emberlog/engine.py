@@ -44,6 +44,7 @@ from emberlog.stats import Limits, Progress, Stats
 from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse, parse_goal
+from emberlog.thresholds import CHECKPOINT_SECONDS
 from emberlog.types import Column, Params
 
 if TYPE_CHECKING:
@@ -102,13 +103,15 @@ class Engine:
     async, dws, aap, adaptive, or auto, which chooses while it runs. `limits` is a `Limits` or a mapping with rounds,
     rows and seconds. `memory` bounds the data that a run
     keeps in memory ("4GB"; else a share of what is free), Spark's heap apart. `run_dir` is
-    where scratch files go. `nulls="drop"` drops rows with nulls in place of refusing them. `warnings` about programs
-    and data are shown (by Python's `warnings`, as `emberlog.EmberlogWarning`), or made errors ("error"), or left to
-    `result.warnings` ("ignore"). `progress` is a function, called with a `ProgressEvent` (`print` will do) whenever
-    there is something to tell, or an object with the methods of `stats.Progress`; what it raises ends the run and
-    reaches the caller. Without it a terminal shows a line. `files="confined"` is for programs of others: their
-    `.input`s read files of the facts folder only, and their `.output`s write to the output folder only (no `..`, no
-    absolute path, no link that leads out, no table or database).
+    where scratch files go. `checkpoint` is a folder, or an address that Arrow knows, to which workers that coordinate
+    write their parts every `checkpoint_seconds`; a run that was interrupted goes on from there. `nulls="drop"` drops
+    rows with nulls in place of refusing them. `warnings` about programs and data are shown (by Python's `warnings`,
+    as `emberlog.EmberlogWarning`), or made errors ("error"), or left to `result.warnings` ("ignore"). `progress` is a
+    function, called with a `ProgressEvent` (`print` will do) whenever there is something to tell, or an object with
+    the methods of `stats.Progress`; what it raises ends the run and reaches the caller. Without it a terminal shows a
+    line. `files="confined"` is for programs of others: their `.input`s read files of the facts folder only, and their
+    `.output`s write to the output folder only (no `..`, no absolute path, no link that leads out, no table or
+    database).
 
     Threads may share an engine. Each has its own last program, which `query` without a program asks.
     """
@@ -123,6 +126,7 @@ class Engine:
         memory: str | int | None = None,
         run_dir: str | Path | None = None,
         checkpoint: str | Path | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         nulls: Literal["error", "drop"] = "error",
         progress: Progress | ProgressFunction | None = None,
         warnings: Notices = "show",
@@ -138,8 +142,10 @@ class Engine:
             from emberlog.memory import bytes_of
 
             bytes_of(memory)  # raises for what is not a size
-        if checkpoint is not None:
-            raise UsageError("checkpoints of running kernels are not in this version")
+        if not isinstance(checkpoint_seconds, int | float) or not checkpoint_seconds >= 0:
+            raise UsageError(f"checkpoint_seconds is a number of at least 0, not {checkpoint_seconds!r}")
+        self._checkpoint = None if checkpoint is None else _address(checkpoint)
+        self._checkpoint_seconds = float(checkpoint_seconds)
         self.executor = executor
         self._spark = spark
         self._own_session = False
@@ -493,6 +499,11 @@ class Engine:
         wishes = {"coordination": self._coordination, **wishes}
         if self.executor == "spark" and wishes.get("simulate") is not None and placement != "local":
             raise UsageError("a simulated clock is of one process, not of Spark's tasks", fix='use executor="local"')
+        if self._checkpoint is not None and (wishes["coordination"] is None or wishes.get("simulate") is not None):
+            raise UsageError(
+                "checkpoints are of workers that coordinate in real time",
+                fix='add coordination="bsp", or leave out checkpoint',
+            )
         return Options(
             limits=self._limits if limits is None else Limits.of(limits),
             progress=progress_of(self._progress if progress is None else progress),
@@ -501,6 +512,8 @@ class Engine:
             workers=self._workers,
             memory=self._memory,
             evaluator=evaluator,  # type: ignore[arg-type]
+            checkpoint=self._checkpoint,
+            checkpoint_seconds=self._checkpoint_seconds,
             wishes=Wishes.of(wishes),
             clock=clock,
             kept=self._kept_of_sources(),
@@ -800,6 +813,11 @@ class Engine:
 def _choose(what: str, value: str, known: Iterable[str]) -> None:
     if value not in known:
         raise UsageError(f"{what} {value!r} is not known", fix=f"{what} is one of {', '.join(known)}")
+
+
+def _address(folder: str | Path) -> str:
+    """A folder in full, or an address as it is."""
+    return folder if isinstance(folder, str) and "://" in folder else str(path_of(folder, "checkpoint").absolute())
 
 
 def _program(text: str) -> Text:

@@ -46,6 +46,7 @@ MASK_PIVOTS = 6  # pivots of a block that a slot must have in the mean for masks
 
 ROWS_AN_OWNER = 1 << 17  # rows of an index for each owner: fewer are gone through sooner than threads meet
 REPLICATED_ROWS = 256  # of a static that every worker has whole, though it could be divided
+CHECKPOINT_SECONDS = 10.0  # between two checkpoints of workers that coordinate
 ROWS_A_THREAD = 1 << 18  # rows that are encoded or sorted: threads do not pay for fewer
 
 # --- where -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from emberlog.deadline import COMPILER
 from emberlog.diagnostics import EmberlogError, EmberlogWarning, InternalError, UsageError, cannot_write, render
 from emberlog.loading import INTERRUPTED, Loading
 from emberlog.notices import chosen
+from emberlog.thresholds import CHECKPOINT_SECONDS
 from emberlog.why.limits import BUDGET, DEPTH, WIDTH
 
 # What is imported stays: looking through it for garbage again and again takes a tenth of a second of every command.
@@ -107,6 +108,10 @@ def run(
     coordination: Coordination = None,
     straggle: Straggle = None,
     simulate: Simulate = None,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Of workers that coordinate: the folder for their checkpoints; go on from there.")
+    ] = None,
+    checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = CHECKPOINT_SECONDS,
     timeline: Annotated[Path | None, typer.Option(help="Write what each worker did and when, as SVG.")] = None,
     param: Params = None,
     placement: Placement = "auto",
@@ -152,6 +157,8 @@ def run(
         coordination,
         limits=limits or None,
         memory=memory,
+        checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds,
         nulls=nulls,  # type: ignore[arg-type]
         warnings=chosen(warnings),
         files="confined" if confine else "anywhere",

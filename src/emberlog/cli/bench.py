@@ -136,11 +136,19 @@ def coordination(
     mode: Annotated[list[str] | None, typer.Option(help="Only this mode: bsp, ssp:3, dws, ...")] = None,
     program: Annotated[list[str] | None, typer.Option(help="Only this program: cc, sssp, tc, apsp.")] = None,
     straggle: Annotated[str | None, typer.Option(metavar="RATE,DURATION,SHARE", help="Other stragglers.")] = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Workers as Spark's tasks beside one task, and what it costs them to talk.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small graphs: does it all run?")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for tables and pictures (else out/bench).")] = None,
 ) -> None:
     """The modes in which workers keep in step, with and without stragglers."""
     code, target = from_checkout("coordination"), _target(out)
+    if spark:
+        if simulate or workers or program or straggle is not None:
+            raise UsageError("--spark has programs, workers and a clock of its own", fix="leave out all but --mode")
+        _tell(from_checkout("tasks").run(target, mode or ["bsp", "async"], quick, _say))
+        return
     names = [task.name for task in code.TASKS]
     for name in program or ():
         if name not in names:

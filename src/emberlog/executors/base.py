@@ -36,7 +36,7 @@ from emberlog.stats import Limits, Meter, Progress, Silent, StratumStats
 from emberlog.stopping import Stop
 from emberlog.store.kept import Kept
 from emberlog.syntax.nodes import Comparison, Constant, Variable
-from emberlog.thresholds import SORTED_ROWS
+from emberlog.thresholds import CHECKPOINT_SECONDS, SORTED_ROWS
 from emberlog.types import Value
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Options:
     memory: str | int | None = None
     evaluator: Literal["auto", "sql", "kernel"] = "auto"
     check_prem: bool = False
+    checkpoint: str | None = None
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
     wishes: Wishes = field(default_factory=Wishes)
     clock: Clock = field(default_factory=Clock)
     stop: Stop = field(default_factory=Stop)
@@ -80,7 +82,12 @@ class Options:
         from emberlog.kernels.choices import Choices
 
         wished = {entry.name: getattr(self.wished, entry.name) for entry in fields(Wishes)}
-        return Choices(**wished, workers=self.workers or os.cpu_count() or 1)
+        return Choices(
+            **wished,
+            workers=self.workers or os.cpu_count() or 1,
+            checkpoint=self.checkpoint,
+            checkpoint_seconds=self.checkpoint_seconds,
+        )
 
 
 @dataclass

@@ -117,6 +117,7 @@ class DistributedKernels:
         outputs = _outputs(program, decision)
         done = run_workers(self.session, given.inputs, worker, choice.shares, folder, outputs, setup)
         told = [json.loads(report.summary) for report in done.reports]
+        self._remove_checkpoints(given)
         clock.part("send inputs", stratum_names, done.seconds["inputs"])
         stats.events += [Event("started again", reason) for reason in done.losses]
         self._tell(stats, stratum, told)
@@ -173,13 +174,24 @@ class DistributedKernels:
             "reserved": heap_of(self.session),
         }
         if given.plan is not None:
+            from emberlog.kernels.parts.checkpoints import Checkpoints
             from emberlog.kernels.parts.worker import PartWorker
 
-            return PartWorker(**told, plan=given.plan, mode=choice.why)
+            checkpoints = Checkpoints.asked(self.options.choices(), given.plan)
+            return PartWorker(**told, plan=given.plan, mode=choice.why, checkpoints=checkpoints)
         from emberlog.kernels.worker import KernelWorker
 
         iterated = stratum.evaluation != "delta"
         return KernelWorker(**told, end=end_of(stratum.until), iterated=iterated, copies=given.copies)
+
+    def _remove_checkpoints(self, given: WorkersInput) -> None:
+        """Removes those of a component that is done."""
+        if given.plan is not None and self.options.checkpoint is not None:
+            from emberlog.kernels.parts.checkpoints import Checkpoints
+
+            checkpoints = Checkpoints.asked(self.options.choices(), given.plan)
+            assert checkpoints is not None
+            checkpoints.remove()
 
     def _refuse_infinity(self, stratum: Stratum, stats: StratumStats, decision: Decision) -> None:
         from emberlog.kernels.component_worker import GivenUp

@@ -16,6 +16,7 @@ from emberlog.kernels.watch import Failed
 from emberlog.memory import Budget
 from emberlog.stats import Event
 from emberlog.store.kept import Kept
+from emberlog.thresholds import CHECKPOINT_SECONDS
 from emberlog.workers.stats import Coordinated
 
 Columns = list[np.ndarray[Any, Any]]
@@ -32,6 +33,8 @@ class Choices(Wishes):
     keep: frozenset[str] | None = None
     part: tuple[int, int] = (0, 1)  # of so many processes that share out the pivots, this one
     budget: Budget | None = None  # None: a share of what is free
+    checkpoint: str | None = None  # the folder for checkpoints of workers that coordinate
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
     spill: str | None = None  # the folder for finished rows that are too many
     kept: Kept | None = field(default=None, compare=False)  # what earlier runs made of the sources
 

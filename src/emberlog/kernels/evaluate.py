@@ -47,7 +47,10 @@ def evaluate(
         small = small_statics({name: table.num_rows for name, table in read.items()})
         plan = plan_workers(alone, choices.partition, small)
         if isinstance(plan, WorkerPlan):
-            return evaluate_by_workers(plan, read, exits, watch, choices, starts, end)
+            try:
+                return evaluate_by_workers(plan, read, exits, watch, choices, starts, end)
+            except Overworked as error:
+                raise Unsuited(str(error)) from None
     if choices.storage == "columns":
         try:
             room = MOST_BINDINGS if choices.budget is None else choices.budget.left() // BINDING_BYTES

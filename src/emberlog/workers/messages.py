@@ -77,11 +77,13 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """To the coordinator: this worker has halted, with these counts. Told again when it has consumed more."""
+    """To the coordinator: this worker has halted, with these counts. Told again when it has consumed more. One that is
+    idle has nothing that waits or is held."""
 
     checkpoint: int
     sent: int
     consumed: int
+    idle: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +95,12 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """To the coordinator: what was written; `error` says why it could not be."""
+    """To the coordinator: what was written, and the derivations behind it; `error` says why it could not be."""
 
     checkpoint: int
     bytes: int = 0
     crc32: int = 0
-    facts: int = 0
+    derivations: int = 0
     error: str = ""
 
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from emberlog.diagnostics import InternalError, UsageError, did_you_mean
+from emberlog.workers.checkpoints import Keeper
 from emberlog.workers.messages import Facts, Message
 from emberlog.workers.part import Part, Work
 from emberlog.workers.peers import Pause, Spend, Wait
@@ -125,20 +126,23 @@ class Simulation:
     settled: Settled = nothing_left
     slowed: Mapping[int, float] = field(default_factory=dict)  # workers whose work takes so many times as long
     look: Callable[[Simulation], None] | None = None
+    keepers: Sequence[Keeper] = ()  # for checkpoints: one for each worker, or none
 
     def __post_init__(self) -> None:
         size = len(self.parts)
         self.network = Network(size, self.costs)
         self.network.wake = self._schedule
+        keepers: Sequence[Keeper | None] = self.keepers or [None] * size
         self.workers = [
             Worker(
                 part,
                 SimulatedPeers(rank, self.network),
                 self.mode,
                 self.choose if rank == 0 else None,
-                settled=self.settled,
+                keeper,
+                self.settled,
             )
-            for rank, part in enumerate(self.parts)
+            for rank, (part, keeper) in enumerate(zip(self.parts, keepers, strict=True))
         ]
         self._disturbances = disturbances(self.straggle, self.costs.seed, size)
         self._events: list[tuple[float, int, int]] = []  # time, worker, version

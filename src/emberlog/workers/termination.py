@@ -27,7 +27,8 @@ Sums are flushed whole before a worker is idle: a difference that is held back c
 closely" asks to count them in). DCDatalog 6.1 keeps one global counter; here each worker has its own.
 
 A checkpoint (`checkpoints`) delays all this and changes none of it: no poll is under way while workers are halted, and
-the epoch that follows begins without reports.
+the epoch that follows begins without reports. Halted workers send no facts, so that equal counts say, as at a barrier,
+that nothing is on its way; if all of them are idle then, it is the end.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Coordinator:
         if len(told) < self.size or sum(one.sent for one in told) != sum(one.consumed for one in told):
             return []
         self._halted = None
-        return self._save()
+        return self._end() if all(one.idle for one in told) else self._save()
 
     def saved(self, sender: int, saved: Saved, now: float) -> list[Body]:
         assert self._saved is not None

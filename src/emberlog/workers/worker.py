@@ -62,6 +62,7 @@ class Worker:
         self._coordinator = self._coordinating(choose, settled) if peers.rank == COORDINATOR else None
         self._at_barrier = False
         self._halted: int | None = None  # the checkpoint for which it halts
+        self._moved = False  # in this epoch it has iterated, or sent what it held
         self._finished = False  # the peers were told that nothing waits here
         self._told: tuple[int, int, int] | None = None  # the counts of the last report
         self._early: list[Message] = []  # of an epoch that has not begun here
@@ -106,7 +107,7 @@ class Worker:
 
     def _decision(self) -> Go | Hold:
         if self._halted is not None:
-            return self._report_halt(self._halted)
+            return self._halt(self._halted)
         if self._at_barrier:
             return self._report()
         if self.part.waiting:
@@ -136,12 +137,18 @@ class Worker:
             self._send(COORDINATOR, report)
         return Hold()
 
-    def _report_halt(self, checkpoint: int) -> Hold:
-        """Tells the coordinator what was sent and consumed so far, unless it knows."""
+    def _halt(self, checkpoint: int) -> Go | Hold:
+        """Tells the coordinator what was sent and consumed so far, unless it knows. Something is done in every epoch
+        before that: checkpoints without a pause between them do not keep a run from its end."""
+        if not self._moved:
+            self._moved = True
+            if self.part.waiting:
+                return Go()
+            self._flush(everything=True)
         told = (self.sent, self.consumed, self.epoch)
         if told != self._told:
             self._told = told
-            self._send(COORDINATOR, Halted(checkpoint, self.sent, self.consumed))
+            self._send(COORDINATOR, Halted(checkpoint, self.sent, self.consumed, self._is_idle))
         return Hold()
 
     @property
@@ -153,7 +160,7 @@ class Worker:
     def _iterate(self, iterations: int | None) -> Iterator[Pause]:
         """So many local iterations, or as long as facts wait; then sends what is due."""
         done = 0
-        self._finished, self._since = False, None
+        self._finished, self._since, self._moved = False, None, True
         while self.part.waiting and (iterations is None or done < iterations):
             begun = self.peers.now()
             work = self.part.take(self.mode.threshold)
@@ -181,12 +188,13 @@ class Worker:
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
-    def _flush(self, tick: bool = False) -> float | None:
-        """Sends the buffers that are due, and with `tick` the clock to the other peers. When the next one is due."""
+    def _flush(self, tick: bool = False, everything: bool = False) -> float | None:
+        """Sends the buffers that are due, or `everything`, and with `tick` the clock to the other peers. When the next
+        one is due."""
         now, later = self.peers.now(), list[float]()
         served = set()
         for peer, facts in self.part.held().items():
-            due = self.mode.due(peer, facts, now) if facts else None
+            due = None if not facts else now if everything else self.mode.due(peer, facts, now)
             if due is not None and due <= now:
                 parcel = self.part.outbox(peer)
                 self.sent += parcel.facts
@@ -306,4 +314,4 @@ class Worker:
         self.clock = 0
         self.clocks = dict.fromkeys(self._others, 0) if self.mode.tells_clock else {}
         self._at_barrier, self._finished, self._since, self._told = False, False, None, None
-        self._halted = None
+        self._halted, self._moved = None, False

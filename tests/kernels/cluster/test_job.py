@@ -90,8 +90,8 @@ def test_inputs_of_all_kinds_and_placements(spark: Any, tmp_path: Path, transfer
     outputs = {name: given.kinds for name, given in inputs.items()}
     finished = run_workers(spark, inputs, workers.echo, 2, tmp_path / "run", outputs, Setup(transfer))
     assert [json.loads(report.summary) for report in finished.reports] == [
-        {"wide": 3, "first": 3, "pairs": 0, "none": 0, "empty": 0},
-        {"wide": 3, "first": 0, "pairs": 3, "none": 0, "empty": 0},
+        {"wide": 3, "first": 3, "pairs": 1, "none": 0, "empty": 0},
+        {"wide": 3, "first": 0, "pairs": 2, "none": 0, "empty": 0},
     ]
     for name in outputs:
         read = finished.frame(spark, name)

@@ -94,6 +94,7 @@ class SocketPeers:
         """Says goodbye, and waits until all have done so: whoever closes its links earlier would seem to be lost."""
         for peer in self._links.others:
             self._links.send(peer, GOODBYE)
+        self.receive()
         while len(self._left) < self.size - 1:
-            self.receive()
             self.wait(None)
+            self.receive()

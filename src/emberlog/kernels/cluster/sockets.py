@@ -47,17 +47,19 @@ class SocketExchange:
     def _receive(self) -> dict[int, tuple[wire.Head, list[Array]]]:
         """Waits for one message of every peer; one may be a step ahead, so that no more is read."""
         found: dict[int, tuple[wire.Head, list[Array]]] = {}
+        has_waited = False
         while True:
             for peer in self._links.others:
                 if peer not in found:
                     message = self._links.receive(peer, lambda _, head: wire.decode_head(head))
-                    if message is None:
-                        self._links.check(peer)
-                    else:
+                    if message is not None:
                         found[peer] = message
+                    elif has_waited:
+                        self._links.check(peer)
             if len(found) == self.size - 1:
                 return found
             self._links.wait(1.0)
+            has_waited = True
 
     def _await_sent(self, peer: int, trackers: list[Any]) -> None:
         for tracker in trackers:

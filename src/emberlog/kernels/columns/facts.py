@@ -146,6 +146,14 @@ class Facts(ABC):
     def put(self, columns: Sequence[Column], rows: int) -> None:
         """Takes in what was derived; what is new or better waits."""
 
+    def state(self) -> dict[str, Column]:
+        """All that a table of the same facts needs to go on: keys by their positions, and what else there is."""
+        return {str(key): self.stored[key][: self.count].copy() for key in self.table.keys}
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, Column]) -> None:
+        """Takes in the state of another table; this one is empty. Rows may come to lie in another order."""
+
     @abstractmethod
     def taken(self) -> Column:
         """The rows that were taken up."""
@@ -162,14 +170,19 @@ class Facts(ABC):
 
     def _placed(self, columns: Sequence[Column], rows: int) -> tuple[Column, Column]:
         """The rows of the facts, which are made where there are none, and those that were made."""
+        return self._placed_keys([columns[key] for key in self.table.keys], rows)
+
+    def _placed_keys(self, keys: Sequence[Column], rows: int) -> tuple[Column, Column]:
         before = self.count
-        keys = [columns[key] for key in self.table.keys]
         places, new = self.places.place(self.keys.codes(keys, rows, grow=True))
         if len(new):
-            for key in self.table.keys:
+            for key, column in zip(self.table.keys, keys, strict=True):
                 self.stored[key] = _with_room(self.stored[key], self.count)
-                self.stored[key][before : self.count] = columns[key][new]
+                self.stored[key][before : self.count] = column[new]
         return places, np.arange(before, self.count)
+
+    def _keys_of(self, state: Mapping[str, Column]) -> list[Column]:
+        return [state[str(key)] for key in self.table.keys]
 
     def find(self, keys: Sequence[Column], rows: int) -> Column:
         """The rows of those facts that were taken up, for keys in their order; -1 where there is none."""
@@ -202,6 +215,15 @@ class SetFacts(Facts):
     def put(self, columns: Sequence[Column], rows: int) -> None:
         self._placed(columns, rows)
 
+    def state(self) -> dict[str, Column]:
+        return super().state() | {"done": np.array([self.done]), "count": np.array([self.count])}
+
+    def restore(self, state: Mapping[str, Column]) -> None:
+        keys, done, count = self._keys_of(state), int(state["done"][0]), int(state["count"][0])
+        self._placed_keys([column[:done] for column in keys], done)
+        self.done = self.count
+        self._placed_keys([column[done:] for column in keys], count - done)
+
     def taken(self) -> Column:
         return np.arange(self.done)
 
@@ -227,6 +249,16 @@ class Groups(Facts):
         self.values = np.empty(16, self.dtype)
         self.waits = np.zeros(16, bool)
         self.seen = np.zeros(16, bool)  # was it taken up?
+
+    def state(self) -> dict[str, Column]:
+        more = {"values": self.values, "waits": self.waits, "seen": self.seen}
+        counted = {name: column[: self.count].copy() for name, column in more.items()}
+        return super().state() | counted
+
+    def restore(self, state: Mapping[str, Column]) -> None:
+        places, _ = self._placed_keys(self._keys_of(state), len(state["values"]))
+        self._grown()
+        self.values[places], self.waits[places], self.seen[places] = state["values"], state["waits"], state["seen"]
 
     @property
     def waiting(self) -> int:
@@ -285,6 +317,14 @@ class SumFacts(Groups):
     def __init__(self, table: Table, sizes: Mapping[int, int]) -> None:
         super().__init__(table, sizes)
         self.pending = np.zeros(16, self.dtype)
+
+    def state(self) -> dict[str, Column]:
+        return super().state() | {"pending": self.pending[: self.count].copy()}
+
+    def restore(self, state: Mapping[str, Column]) -> None:
+        super().restore(state)
+        self.pending = _with_room(self.pending, self.count)
+        self.pending[self.places.find(self.keys.codes(self._keys_of(state), self.count, grow=False))] = state["pending"]
 
     def put(self, columns: Sequence[Column], rows: int) -> None:
         values = columns[self.position]

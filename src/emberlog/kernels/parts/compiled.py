@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -43,11 +42,15 @@ class CompiledPart:
         halt: Halt | None = None,
     ) -> None:
         self.plan = plan
+        self.program = plan.placed
+        self.encoder = encoder
+        self.statics = statics
         self.rank = rank
         self.size = size
         self.watch = watch
         self.end = end
         self.iterations = 0
+        self.derivations = 0
         self.outboxes = Outboxes(plan.placed, plan.homes, rank, size)
         self._state = State(_prepared(plan, encoder, statics, halt or Halt(watch.halted)))
         arrays = self._state.arrays
@@ -105,6 +108,7 @@ class CompiledPart:
             self._wait_again(t, slots)
         if self._state.figure("fail"):
             self.watch.failed(self._state.figure("fail"))
+        self.derivations += self._state.figure("work")
         self._post()
         self.watch.look(sum(self.size_of(table.name) for table in self.plan.program.tables))
         return Work(int(deltas[0]), self._state.figure("work"))
@@ -130,13 +134,26 @@ class CompiledPart:
     def outbox(self, peer: int) -> Rows:
         return self.outboxes.empty(peer)
 
-    def snapshot(self) -> object:
-        own = {name: array for name, array in self._state.arrays.items() if name not in self._state.prepared.shared}
-        return deepcopy((own, self._state.counts, self.outboxes, self.iterations))
+    def snapshot(self) -> dict[str, Column]:
+        """The state as columns: arrays of the loops as `a/..`, the buffers, and counts."""
+        shared, arrays = self._state.prepared.shared, self._state.arrays
+        own = {name: array for name, array in arrays.items() if name not in shared and isinstance(array, np.ndarray)}
+        counts = np.array([self.iterations, 0, self.derivations])
+        found = {"counts": counts, "a": self._state.counts.copy()} | self.outboxes.state()
+        # An array of rows is one column, as long as all of them.
+        return found | {f"a/{name}": array.reshape(-1).copy() for name, array in own.items()}
 
     def restore(self, state: Any) -> None:
-        own, self._state.counts, self.outboxes, self.iterations = deepcopy(state)
-        self._state.arrays.update(own)
+        self.iterations, _, self.derivations = state["counts"].tolist()
+        self._state.counts = state["a"].copy()
+        self.outboxes.restore(state)
+        arrays = self._state.arrays
+        for name in (name for name in state if name.startswith("a/")):
+            wide = arrays[name[2:]].shape[1:]
+            arrays[name[2:]] = state[name].copy().reshape((-1, *wide)) if wide else state[name].copy()
+        for name, t in self._tables.items():  # sweeps read eight flags at once
+            if self._state.prepared.layouts[name].storage == "dense":
+                arrays[f"{t}_words"] = arrays[f"{t}_seen"].view(np.uint64)
 
     def rows(self, table: str) -> list[Column]:
         return self._state.columns(table)

@@ -12,6 +12,7 @@ from emberlog.components.program import OVER_COLUMNS, End, KernelProgram, Table
 from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.parts.build import build_parts
+from emberlog.kernels.parts.checkpoints import Checkpoints, PartKeeper, latest
 from emberlog.kernels.parts.iterations import settles
 from emberlog.kernels.parts.part import EvaluatedPart
 from emberlog.kernels.watch import Watch
@@ -55,9 +56,18 @@ def evaluate_by_workers(
     auto = Auto(plan.condenses) if mode == "auto" else None
     if plan.program.mode == "replace":
         settled, auto, mode = settles(end), None, "bsp"
-    ran = _run(parts, mode, auto, choices, lambda: watch.look(sum(facts)), settled)
+    checkpoints = Checkpoints.asked(choices, plan)
+    keepers = [] if checkpoints is None else [checkpoints.of(part) for part in parts]
+    resumed = latest([keeper.found() for keeper in keepers]) if keepers else []
+    for part, found in zip(parts, resumed, strict=False):
+        part.restore(found.state)
+    begins = resumed[0].mode if resumed and auto is not None else mode
+    ran = replace(_run(parts, begins, auto, choices, lambda: watch.look(sum(facts)), keepers, settled), mode=mode)
     counts = {table.name: sum(part.size_of(table.name) for part in parts) for table in plan.program.tables}
     watch.look(sum(counts.values()))
+    events += [*(found.event for found in resumed[:1]), *(event for keeper in keepers for event in keeper.events)]
+    if checkpoints is not None:
+        checkpoints.remove()
     lanes = ran.lanes
     residual = _residual(parts, end)
     return Evaluated(
@@ -117,18 +127,23 @@ def _run(
     auto: Auto | None,
     choices: Choices,
     look: Callable[[], None],
+    keepers: Sequence[PartKeeper] = (),
     settled: Settled = nothing_left,
 ) -> Coordinated:
-    """Lets workers with these parts work: on threads, or one after the other under a simulated clock."""
+    """Lets workers with these parts work: on threads, or one after the other under a simulated clock. Checkpoints are
+    made by `keepers`, if there are any."""
     size, straggle = len(parts), None if choices.straggle is None else Straggle.of(choices.straggle)
     if choices.simulate is not None:
         simulated = Simulation(parts, mode, Costs.parse(choices.simulate), straggle, auto, settled).run()
         return replace(simulated, why=_why(auto, "simulated"))
     if size == 1 and straggle is None:
-        alone = Worker(parts[0], Alone(), mode, auto, settled=settled)
+        alone = Worker(parts[0], Alone(), mode, auto, keepers[0] if keepers else None, settled)
         return Coordinated(mode, [alone.lane], run_alone(alone), _why(auto))
     peers = thread_peers(size)
-    workers = [Worker(part, own, mode, auto, settled=settled) for part, own in zip(parts, peers, strict=True)]
+    each: Sequence[PartKeeper | None] = keepers or [None] * size
+    workers = [
+        Worker(part, own, mode, auto, keeper, settled) for part, own, keeper in zip(parts, peers, each, strict=True)
+    ]
     seconds = run_threads(workers, peers, disturbances(straggle, SEED, size), look)
     return Coordinated(mode, [worker.lane for worker in workers], seconds, _why(auto))
 

@@ -12,7 +12,6 @@ those of the last one. It goes by rounds (`bsp`) alone, and the coordinator adds
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from emberlog.kernels.columns.facts import Facts, Groups, SumFacts, facts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder
 from emberlog.kernels.parts.parcels import Rows
-from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
+from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart, restore_tables, states_of
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Work
 from emberlog.workers.termination import Settled
@@ -166,13 +165,13 @@ class ReplacingPart(ComponentPart):
     def keep(self, table: str, columns: Sequence[Column], rows: int) -> None:
         self._next[table].put(columns, rows)
 
-    def snapshot(self) -> object:
-        return super().snapshot(), deepcopy(self._next)
+    def snapshot(self) -> dict[str, Column]:
+        return super().snapshot() | states_of(self._next, "n")
 
     def restore(self, state: Any) -> None:
-        rest, following = state
-        super().restore(rest)
-        self._next = deepcopy(following)
+        super().restore(state)
+        self._next = self._empty()
+        restore_tables(self._next, state, "n")
 
     def rows(self, table: str) -> list[Column]:
         return self._next[table].columns()

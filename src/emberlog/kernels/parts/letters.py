@@ -53,7 +53,7 @@ CONTROLS: tuple[tuple[type[Any], struct.Struct], ...] = (
     (Release, struct.Struct("<q120s")),
     (End, struct.Struct("<")),
     (Halt, struct.Struct("<q")),
-    (Halted, struct.Struct("<qqq")),
+    (Halted, struct.Struct("<qqq?")),
     (Save, struct.Struct("<q")),
     (Saved, struct.Struct("<qqqq200s")),
 )

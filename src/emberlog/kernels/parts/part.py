@@ -8,31 +8,56 @@ of all keys only once they hold many of these: memory follows the share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from emberlog.components.program import End, Kind
+from emberlog.components.program import End, KernelProgram
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
-from emberlog.kernels.columns.facts import MOST_PLACES, Places, SumFacts
+from emberlog.kernels.columns.facts import MOST_PLACES, Facts, Places, SumFacts, facts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.columns.rounds import Budget, Interpreter
 from emberlog.kernels.encode import Encoder
-from emberlog.kernels.owners import owners
-from emberlog.kernels.parts.parcels import Rows, condensed, divided
+from emberlog.kernels.parts.outboxes import Outboxes, OwnerNumber, as_it_is
+from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Part, Work
-
-OwnerNumber = Callable[[Kind, Column], Column]
 
 FILLED = 16  # codes for each fact: an array of them takes 128 bytes a fact
 
 
+def states_of(tables: Mapping[str, Facts], prefix: str) -> dict[str, Column]:
+    """The states of tables as columns with names: those of table n as `prefix`n/.."""
+    states = [(number, table.state()) for number, table in enumerate(tables.values())]
+    return {f"{prefix}{number}/{name}": column for number, state in states for name, column in state.items()}
+
+
+def restore_tables(tables: Mapping[str, Facts], state: Mapping[str, Column], prefix: str) -> None:
+    """Gives empty tables the states that `states_of` told."""
+    for number, table in enumerate(tables.values()):
+        own = f"{prefix}{number}/"
+        table.restore({name.removeprefix(own): state[name] for name in state if name.startswith(own)})
+
+
 class EvaluatedPart(Part, Protocol):
     """A part of a component, and what is asked of it before workers take it and after they are done."""
+
+    @property
+    def program(self) -> KernelProgram: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def statics(self) -> Mapping[str, Sequence[Column]]: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
 
     def begin(self, start: Rows, first: Rows) -> None:
         """Takes in the facts of the exit rules; of an iteration its first state, and what every round has."""
@@ -62,22 +87,18 @@ class ComponentPart(Interpreter):
         size: int,
         watch: Watch,
         end: End | None = None,
-        owner_number: OwnerNumber = lambda _, column: column,
+        owner_number: OwnerNumber = as_it_is,
     ) -> None:
         """`owner_number` gives the numbers by which rows were placed, where these are not the ids of their values."""
         super().__init__(plan.placed, encoder, statics, Budget(), watch)
-        self._owner_number = owner_number
         self.plan = plan
         self.end = end
         self.rank = rank
         self.size = size
         self.iterations = 0
         self.copied = 0  # of the derivations, those that are copies
-        self._buffers: dict[int, dict[str, list[Sequence[Column]]]] = {}
-        self._held: dict[int, int] = {}
-        if size > 1:
-            for table in self.tables.values():
-                table.places = Places(None)
+        self.outboxes = Outboxes(self.program, plan.homes, rank, size, owner_number)
+        self.tables = self._empty_tables()
 
     def begin(self, start: Rows, first: Rows) -> None:
         self.put(first)
@@ -142,40 +163,38 @@ class ComponentPart(Interpreter):
 
     def deliver(self, table: str, columns: Sequence[Column], rows: int) -> None:
         self.copied += rows if table in self.plan.copies else 0
-        owner = owners(self._home(table, columns), rows, self.size)
-        for peer, share in divided(columns, owner):
-            if peer == self.rank:
-                self.keep(table, share, len(share[0]))
-            else:
-                self._buffers.setdefault(peer, {}).setdefault(table, []).append(share)
-                self._held[peer] = self._held.get(peer, 0) + len(share[0])
+        mine = self.outboxes.add(table, columns, rows)
+        if mine is not None:
+            self.keep(table, mine, len(mine[0]))
 
     def keep(self, table: str, columns: Sequence[Column], rows: int) -> None:
         """Takes in facts that were derived here and lie here."""
         self.tables[table].put(columns, rows)
 
-    def _home(self, table: str, columns: Sequence[Column]) -> list[Column]:
-        """The numbers that say who owns facts of a table."""
-        kinds = self.tables[table].table.kinds
-        return [self._owner_number(kinds[spot], columns[spot]) for spot in self.plan.homes[table]]
-
     def held(self) -> Mapping[int, int]:
-        return self._held.copy()
+        return self.outboxes.held()
 
     def outbox(self, peer: int) -> Rows:
-        del self._held[peer]
-        tables = {}
-        for name, pieces in self._buffers.pop(peer).items():
-            table = self.program.table(name)
-            assert table is not None
-            tables[name] = condensed(table, pieces)
-        return Rows(tables)
+        return self.outboxes.empty(peer)
 
-    def snapshot(self) -> object:
-        return deepcopy((self.tables, self._buffers, self._held, self.iterations, self.copied, self.derivations))
+    def snapshot(self) -> dict[str, Column]:
+        """The state as columns: of table n as `tn/..`, the buffers, and counts."""
+        counts = np.array([self.iterations, self.copied, self.derivations])
+        return {"counts": counts} | states_of(self.tables, "t") | self.outboxes.state()
 
     def restore(self, state: Any) -> None:
-        (self.tables, self._buffers, self._held, self.iterations, self.copied, self.derivations) = deepcopy(state)
+        self.iterations, self.copied, self.derivations = state["counts"].tolist()
+        self.tables = self._empty_tables()
+        restore_tables(self.tables, state, "t")
+        self.outboxes.restore(state)
+
+    def _empty_tables(self) -> dict[str, Facts]:
+        """Tables that find rows by search: memory follows the share."""
+        tables = {table.name: facts(table, self.encoder.sizes) for table in self.program.tables}
+        if self.size > 1:
+            for table in tables.values():
+                table.places = Places(None)
+        return tables
 
     def rows(self, table: str) -> list[Column]:
         return self.tables[table].columns()

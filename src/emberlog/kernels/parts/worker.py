@@ -13,7 +13,7 @@ import pyarrow as pa
 from emberlog.components.program import OVER_COLUMNS
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Evaluated
-from emberlog.kernels.cluster.exchange import Alone, Array
+from emberlog.kernels.cluster.exchange import Alone, Array, Exchange
 from emberlog.kernels.cluster.links import Links
 from emberlog.kernels.cluster.parts import Output
 from emberlog.kernels.cluster.peers import SocketPeers
@@ -22,6 +22,7 @@ from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.component_worker import ComponentWorker, giving_up
 from emberlog.kernels.encode import Encoder, is_unique
 from emberlog.kernels.parts.build import wide
+from emberlog.kernels.parts.checkpoints import Checkpoints, PartKeeper, latest_of_all
 from emberlog.kernels.parts.dictionaries import agreed_encoder, owner_number
 from emberlog.kernels.parts.letters import Letters
 from emberlog.kernels.parts.parcels import Rows
@@ -44,6 +45,7 @@ class PartWorker(ComponentWorker):
 
     plan: WorkerPlan
     mode: str
+    checkpoints: Checkpoints | None = None
 
     def __call__(
         self, rank: int, size: int, inputs: dict[str, list[Array]], links: Links | None, output: Output, /
@@ -51,9 +53,15 @@ class PartWorker(ComponentWorker):
         watched = self.begin(output)
         with giving_up():
             self._check_contributors(inputs)
-            part = self._part(rank, size, inputs, links, watched.watch)
+            exchange = Alone() if links is None else SocketExchange(links)
+            part = self._part(rank, size, inputs, exchange, watched.watch)
+            keeper = None if self.checkpoints is None else self.checkpoints.of(part)
+            resumed = None if keeper is None else latest_of_all(keeper.found(), exchange)
+            if resumed is not None:
+                part.restore(resumed.state)
             auto = Auto(self.plan.condenses) if self.mode == "auto" else None
-            worker, seconds = self._run(part, auto, links)
+            mode = self.mode if resumed is None or auto is None else resumed.mode
+            worker, seconds = self._run(part, mode, auto, links, keeper)
             done = Evaluated(
                 part.encoder,
                 {name: part.tables[name].count for name in self.names},
@@ -61,6 +69,7 @@ class PartWorker(ComponentWorker):
                 rounds=worker.lane.iterations,
                 derivations=worker.lane.derivations,
                 bytes_exchanged=worker.lane.bytes,
+                events=[*([] if resumed is None else [resumed.event]), *([] if keeper is None else keeper.events)],
                 pieces=lambda name: iter([part.rows(name)]),
             )
             told = self.write(done, watched, output)
@@ -76,10 +85,9 @@ class PartWorker(ComponentWorker):
                 raise Unsuited(f"a contributor has several values in `{name}`")
 
     def _part(
-        self, rank: int, size: int, inputs: Mapping[str, list[Array]], links: Links | None, watch: Watch
+        self, rank: int, size: int, inputs: Mapping[str, list[Array]], exchange: Exchange, watch: Watch
     ) -> ComponentPart:
         """The part with its first facts."""
-        exchange = Alone() if links is None else SocketExchange(links)
         statics = {name: self.table(source, inputs[f"static/{name}"]) for name, source in self.plan.sources.items()}
         exits = {name: self.table(name, inputs[f"exit/{name}"]) for name in self.names}
         seen: dict[str, list[pa.Table]] = {name: [table] for name, table in exits.items()}
@@ -93,14 +101,16 @@ class PartWorker(ComponentWorker):
                 part.put(Rows({name: _columns(encoder, name, table)}))
         return part
 
-    def _run(self, part: ComponentPart, auto: Auto | None, links: Links | None) -> tuple[Worker, float]:
+    def _run(
+        self, part: ComponentPart, mode: str, auto: Auto | None, links: Links | None, keeper: PartKeeper | None
+    ) -> tuple[Worker, float]:
         """The worker after its work, and the seconds that this took."""
         if links is None:
-            worker = Worker(part, AlonePeers(), self.mode, auto)
+            worker = Worker(part, AlonePeers(), mode, auto, keeper)
             return worker, run_alone(worker)
         begun, straggle = monotonic(), self.choices.straggle
         peers = SocketPeers(links, Letters(self.plan.placed.tables))
-        worker = Worker(part, peers, self.mode, auto)
+        worker = Worker(part, peers, mode, auto, keeper)
         drive(worker, peers, None if straggle is None else Disturbance(Straggle.of(straggle), SEED, links.rank))
         peers.leave()
         return worker, monotonic() - begun
