@@ -10,6 +10,7 @@ from __future__ import annotations
 
 # To load the compiler takes 0.25 s, to compile the loops of a rule 0.5 s and more (`emberlog bench kernels --cold`).
 # What the interpreter does in that time, it does.
+PART_ROWS = 500_000  # input rows of a linear component that workers share out, over columns: a compiler takes longer
 SMALL_ROWS = 50_000  # input rows that are read in this process without an engine, or given to the interpreter
 SMALL_BINDINGS = 2_000_000  # bindings after which the interpreter leaves it to compiled loops
 SMALL_SECONDS = 0.25  # seconds of the processor after which it does

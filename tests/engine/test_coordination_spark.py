@@ -15,6 +15,7 @@ import emberlog
 from emberlog.cli import app
 from emberlog.kernels.owners import owner_expression, owners
 from workers.programs import ACYCLIC, PROGRAMS, answers, graph
+from workers.test_iterations import BELIEF, BELIEF_ONCE, RANK, RELU, by_statements, sources
 
 BY_TASKS = ("linear", "non-linear", "same generation", "mutual", "components", "all pairs", "count", "paths", "cost")
 MODES = ("bsp", "ssp:3:2", "async", "dws", "aap", "adaptive", "auto")
@@ -53,6 +54,39 @@ def test_every_mode_gives_the_same_answer(engine: emberlog.Engine, name: str, mo
     assert ran.placement == "spark (tasks)" and ran.coordination is not None
     assert [lane.rank for lane in ran.coordination.lanes] == [0, 1] and ran.coordination.mode == mode
     assert ran.events == []
+
+
+@pytest.mark.parametrize(("program", "mode"), [(RANK, "async"), (BELIEF, "bsp"), (RELU, "bsp")])
+def test_iterations_are_shared_out_among_tasks(engine: emberlog.Engine, program: str, mode: str) -> None:
+    for name, rows in sources(1).items():
+        if f"{name}(" in program:
+            engine.register(name, rows)
+    result = engine.run(program, coordination=mode)
+    right, alone = by_statements(program, 1)
+    (name,) = result
+    assert {row[:-1]: row[-1] for row in result[name].rows()} == pytest.approx(right, abs=2e-3)
+    stats = result.stats[-1]
+    assert stats.coordination is not None and stats.residual < 1e-3
+    assert stats.stopped.partition(" = ")[0] == alone.stopped.partition(" = ")[0]
+
+
+def test_an_iteration_whose_start_vanishes_is_left_to_statements(engine: emberlog.Engine) -> None:
+    for name in ("I", "H", "edge"):
+        engine.register(name, sources(1)[name])
+    result = engine.run(BELIEF_ONCE, coordination="async")
+    assert {row[:-1]: row[-1] for row in result["B"].rows()} == pytest.approx(
+        by_statements(BELIEF_ONCE, 1)[0], abs=1e-9
+    )
+    assert "nothing contributes to a group of the start" in [event.why for event in result.stats[-1].events]
+
+
+def test_loops_are_compiled_in_tasks(engine: emberlog.Engine) -> None:
+    """Ids count from the least number: owners are those that Spark's shuffle has found for the numbers themselves."""
+    engine.register("arc", [(i * 3 - 70, (i * 7 + 1) % 60 * 3 - 70, i % 5 + 1) for i in range(60)])
+    text = PROGRAMS["all pairs"]
+    result = engine.run(text, coordination="ssp:2", storage="loops")
+    assert set(result["p"].rows()) == set(engine.run(text, placement="local")["p"].rows())
+    assert result.stats[-1].how.startswith("2 workers by compiled loops, ssp:2")
 
 
 def test_values_of_all_types_and_far_apart(engine: emberlog.Engine, tmp_path: Path) -> None:
@@ -94,16 +128,12 @@ def test_results_are_counted_and_written_where_they_are(engine: emberlog.Engine,
 
 def test_a_note_where_workers_do_not_share_it_out_and_an_error_where_nothing_is(engine: emberlog.Engine) -> None:
     engine.register("arc", [(1, 2), (2, 3)])
-    iteration = (
-        "r(0, X, v) <- arc(X, _), v = 1.0. r(i+1, Y, sum[v]) <- r(i, X, w), arc(X, Y), v = w / 2; {sum[delta v] < 0.1}."
-    )
+    text = 's(X) <- arc(_, X). s(Y) <- s(X), arc(X, Y), cat("a", "b") = "ab".'
     tc = "tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), tc(Z, Y)."
-    events = [
-        event for stratum in engine.run(tc + iteration, coordination="bsp").stats.strata for event in stratum.events
-    ]
+    events = [event for stratum in engine.run(tc + text, coordination="bsp").stats.strata for event in stratum.events]
     assert [event.what for event in events] == ["no workers that coordinate"]
     with pytest.raises(emberlog.UsageError, match="coordination has no effect"):
-        engine.run(iteration, coordination="bsp")
+        engine.run(text, coordination="bsp")
     with pytest.raises(emberlog.UsageError, match="a simulated clock is of one process"):
         engine.run(tc, coordination="bsp", simulate="")
     ran = engine.run(tc, coordination="bsp", simulate="", placement="local").stats[0]

@@ -205,8 +205,6 @@ def _shared_out(program: KernelProgram, setting: Setting) -> WorkerPlan | Inelig
     """How workers share a component out under the mode that is wished; a mode needs what the proofs license."""
     wishes = setting.wishes
     assert wishes.coordination is not None
-    if setting.executor == "spark" and program.mode != "delta":
-        return Ineligible("iterations are shared out by threads, not by tasks of Spark")
     stepped = wishes.coordination == "auto" or mode_of(wishes.coordination).stepped
     if program.mode == "replace" and not stepped:
         return Ineligible("no proof allows its aggregate to hand on changes, so that only rounds (bsp) evaluate it")

@@ -172,6 +172,8 @@ class DistributedKernels:
             "rows_before": meter.rows,
             "memory": self.budget.left() if self.budget.asked else None,
             "reserved": heap_of(self.session),
+            "end": end_of(stratum.until),
+            "iterated": stratum.evaluation != "delta",
         }
         if given.plan is not None:
             from emberlog.kernels.parts.checkpoints import Checkpoints
@@ -181,8 +183,7 @@ class DistributedKernels:
             return PartWorker(**told, plan=given.plan, mode=choice.why, checkpoints=checkpoints)
         from emberlog.kernels.worker import KernelWorker
 
-        iterated = stratum.evaluation != "delta"
-        return KernelWorker(**told, end=end_of(stratum.until), iterated=iterated, copies=given.copies)
+        return KernelWorker(**told, copies=given.copies)
 
     def _remove_checkpoints(self, given: WorkersInput) -> None:
         """Removes those of a component that is done."""
@@ -316,6 +317,9 @@ class DistributedKernels:
         stats.derivations = sum(report["derivations"] for report in reports)
         stats.bytes_exchanged = sum(report["bytes"] for report in reports)
         stats.residual = reports[0]["residual"]
+        if stats.residual is not None and stratum.until is not None:
+            residuals = [report["residual"] for report in reports]
+            stats.residual = max(residuals) if stratum.until.function == "max" else sum(residuals)
         stats.stopped = "fixpoint"
         if reports[0]["converged"] and stratum.until is not None:
             stats.stopped = f"{stratum.until.function}[delta {stratum.until.variable}] = {stats.residual:.3g}"

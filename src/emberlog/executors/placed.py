@@ -25,7 +25,10 @@ def placed_inputs(plan: WorkerPlan, inputs: Mapping[str, Input]) -> dict[str, In
         found[f"static/{name}"] = replace(given, placement=placement)
     for table in program.tables:
         home = By(program.read_places(table.name, plan.homes[table.name]))
-        found[f"exit/{table.name}"] = replace(inputs[f"exit/{table.name}"], placement=home)
+        # What an iteration begins with, and what each of its rounds has; else the rows of exit rules.
+        for key in (f"start/{table.name}", f"exit/{table.name}"):
+            if key in inputs:
+                found[key] = replace(inputs[key], placement=home)
     for number, (name, columns) in enumerate(program.unique):
         given = inputs[f"static/{name}"]
         integers = (place for place in program.read_places(name, columns) if given.kinds[place] == "int64")

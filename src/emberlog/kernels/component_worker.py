@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from emberlog.components.program import KernelProgram
+from emberlog.components.program import End, KernelProgram
 from emberlog.diagnostics import ExecutionError
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.cluster.exchange import Array
@@ -52,6 +52,8 @@ class ComponentWorker:
     rows_before: int = 0
     memory: int | None = None  # bytes for all workers of a machine together; None: a share of what is free there
     reserved: int = 0  # bytes that are free there, and not for workers
+    end: End | None = None  # of an iteration
+    iterated: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from emberlog.components.program import Copies, End
+from emberlog.components.program import Copies
 from emberlog.kernels.cluster.exchange import Alone, Array
 from emberlog.kernels.cluster.links import Links
 from emberlog.kernels.cluster.parts import Output
@@ -23,8 +23,6 @@ class KernelWorker(ComponentWorker):
     """Evaluates a component by compiled loops. Inputs are named `static/p`, `exit/p` and `start/p`. Those that are
     copies are made here, of relations that come whole as `file/p`."""
 
-    end: End | None = None
-    iterated: bool = False
     copies: Mapping[str, Copies] = field(default_factory=dict)
 
     def __call__(

@@ -1,6 +1,6 @@
 """Loops of a worker that owns a part of every table: what it derives for others goes to outboxes.
 
-A fact is owned by a hash of its home columns (`kernels.owners` computes the same). Own facts go into the tables,
+A fact is owned by a hash of its home columns (`kernels.owners` computes the same), as numbers that count from an origin. Own facts go into the tables,
 so that these hold nothing else; of others the keys and the value are appended to lists, one for each table, which
 whoever called the loops empties.
 """
@@ -40,7 +40,8 @@ class Parted(Loops):
         owner, hashed = out.fresh("o"), "np.uint64(0)"
         for column in layout.home:
             bits, mixed = out.fresh("o"), out.fresh("o")
-            out.line(f"{bits} = np.uint64({keys[layout.keys.index(column)]})")
+            origin = self.use(f"{self.tables[layout.table.name]}_origin{column}", "int64", 0)
+            out.line(f"{bits} = np.uint64(np.int64({keys[layout.keys.index(column)]}) + {origin})")
             folded = f"({hashed} >> np.uint64({QUARTER})) ^ {bits} ^ ({bits} >> np.uint64({HALF}))"
             out.line(f"{mixed} = (({folded}) & np.uint64({LOW_BITS:#x})) * np.uint64({GOLDEN:#x})")
             hashed = out.fresh("o")

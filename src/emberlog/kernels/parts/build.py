@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from emberlog.choose.wishes import Storage
+from emberlog.components.linear import is_linear
 from emberlog.components.program import End
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
@@ -17,6 +20,10 @@ from emberlog.kernels.parts.iterations import AccumulatingPart, ReplacingPart
 from emberlog.kernels.parts.parcels import Rows, divided
 from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart
 from emberlog.kernels.watch import Watch
+from emberlog.thresholds import PART_ROWS, SMALL_ROWS
+
+if TYPE_CHECKING:
+    from emberlog.kernels.parts.compiled import CompiledPart
 
 
 def build_parts(
@@ -38,14 +45,25 @@ def build_parts(
     shares = _static_shares(plan, arrays, size)
     first = _first_rows(plan, encoder, exits, size)
     begin = _first_rows(plan, encoder, starts or {}, size)
-    make = _kind_of_part(plan, compiled)
-    parts = [make(plan, encoder, shares[rank], rank, size, watch(rank), end) for rank in range(size)]
+    make = kind_of_part(plan, compiled)
+    parts: list[EvaluatedPart] = [
+        make(plan, encoder, shares[rank], rank, size, watch(rank), end) for rank in range(size)
+    ]
     for part, start, more in zip(parts, begin, first, strict=True):
         part.begin(start, more)
     return encoder, parts
 
 
-def _kind_of_part(plan: WorkerPlan, compiled: bool) -> Callable[..., EvaluatedPart]:
+def compiles(plan: WorkerPlan, storage: Storage, rows: int) -> bool:
+    """True if parts of a component with so many input rows are evaluated by compiled loops: as it is wished, else where
+    that saves more than a compiler takes. States that rounds replace are always kept as columns."""
+    if plan.program.mode == "replace" or storage == "columns":
+        return False
+    few = PART_ROWS if is_linear(plan.program) else SMALL_ROWS
+    return storage == "loops" or rows > few
+
+
+def kind_of_part(plan: WorkerPlan, compiled: bool) -> type[ComponentPart] | type[CompiledPart]:
     match plan.program.mode:
         case "replace":
             return ReplacingPart

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from emberlog.choose.ways import Inputs, part_way
-from emberlog.components.program import End
+from emberlog.components.program import End, Kind
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns
 from emberlog.kernels.code.source import KNOWN, QUEUED, TAKEN
@@ -16,7 +16,7 @@ from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder, Numbers
 from emberlog.kernels.halting import Halt
 from emberlog.kernels.parts.iterations import begin_sums
-from emberlog.kernels.parts.outboxes import Outboxes
+from emberlog.kernels.parts.outboxes import Outboxes, OwnerNumber, as_it_is
 from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.prepare import Prepared, prepare
 from emberlog.kernels.rounds import EVER, waiting
@@ -39,8 +39,10 @@ class CompiledPart:
         size: int,
         watch: Watch,
         end: End | None = None,
-        halt: Halt | None = None,
+        owner_number: OwnerNumber = as_it_is,
+        origins: Mapping[Kind, int] | None = None,
     ) -> None:
+        """Rows are placed by the numbers of `owner_number`: ids that count from `origins`, if there are some."""
         self.plan = plan
         self.program = plan.placed
         self.encoder = encoder
@@ -51,8 +53,8 @@ class CompiledPart:
         self.end = end
         self.iterations = 0
         self.derivations = 0
-        self.outboxes = Outboxes(plan.placed, plan.homes, rank, size)
-        self._state = State(_prepared(plan, encoder, statics, halt or Halt(watch.halted)))
+        self.outboxes = Outboxes(plan.placed, plan.homes, rank, size, owner_number)
+        self._state = State(_prepared(plan, encoder, statics, Halt(watch.halted)))
         arrays = self._state.arrays
         arrays["posted"] = np.zeros(len(self._tables), np.int64)
         arrays |= {"own": np.uint64(rank), "parts": np.uint64(size), "rank": np.uint64(0), "size": np.uint64(1)}
@@ -61,6 +63,8 @@ class CompiledPart:
             arrays[f"{t}_ok"] = np.empty((FIRST_ROOM, max(len(layout.keys), 1)), np.int64)
             if layout.table.value is not None:
                 arrays[f"{t}_ov"] = np.empty(FIRST_ROOM, layout.dtype)
+            for column in layout.home:
+                arrays[f"{t}_origin{column}"] = np.int64((origins or {}).get(layout.table.kinds[column], 0))
 
     @property
     def _tables(self) -> dict[str, str]:

@@ -40,6 +40,15 @@ def owner_number(encoder: Encoder, kind: Kind, column: Column) -> Column:
     return numbers_of(encoder.dictionaries[kind.domain].decode(column), np.int64)
 
 
+def owner_origin(encoder: Encoder, kind: Kind) -> int | None:
+    """What makes the numbers by which Spark has placed rows of ids, when it is added; None where no sum does."""
+    if not isinstance(kind, Id):
+        return 0
+    dictionary = encoder.dictionaries[kind.domain]
+    numbers = dictionary.numbers if isinstance(dictionary, Coded) else dictionary
+    return numbers.low if isinstance(numbers, Range) else None
+
+
 def _agreed(domains: Sequence[Domain], columns: Sequence[Sequence[Array]], exchange: Exchange) -> list[Dictionary]:
     """A dictionary for each domain, of the numbers that all workers have in its columns."""
     known = [[*arrays, np.array(_constants(domain), np.int64)] for domain, arrays in zip(domains, columns, strict=True)]

@@ -11,13 +11,12 @@ import pyarrow as pa
 from emberlog.components.program import OVER_COLUMNS, End, KernelProgram, Table
 from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.choices import Choices, Evaluated
-from emberlog.kernels.parts.build import build_parts
+from emberlog.kernels.parts.build import build_parts, compiles
 from emberlog.kernels.parts.checkpoints import Checkpoints, PartKeeper, latest
 from emberlog.kernels.parts.iterations import settles
 from emberlog.kernels.parts.part import EvaluatedPart
 from emberlog.kernels.watch import Watch
 from emberlog.stats import Event
-from emberlog.thresholds import SMALL_ROWS
 from emberlog.workers.alone import Alone, run_alone
 from emberlog.workers.modes import Auto
 from emberlog.workers.part import Part
@@ -45,12 +44,13 @@ def evaluate_by_workers(
     size, mode = choices.workers, choices.coordination
     assert mode is not None
     events: list[Event] = []
-    if plan.program.mode == "accumulate" and not _starts_within(plan.program, starts or {}, exits):
+    if plan.program.mode == "accumulate" and not starts_within(plan.program, starts or {}, exits):
         events.append(Event("each round replaces the state", "nothing contributes to a group of the start"))
         plan = _replacing(plan, choices)
     facts = [0] * size
     given = (statics, exits, size, lambda rank: PartWatch(watch, facts, rank), starts, end)
-    compiled = plan.program.mode != "replace" and _compiles(choices, statics, exits)
+    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
+    compiled = compiles(plan, choices.storage, rows)
     encoder, parts = build_parts(plan, *given, compiled=compiled)
     settled: Settled = nothing_left
     auto = Auto(plan.condenses) if mode == "auto" else None
@@ -85,7 +85,7 @@ def evaluate_by_workers(
     )
 
 
-def _starts_within(program: KernelProgram, starts: Mapping[str, pa.Table], constants: Mapping[str, pa.Table]) -> bool:
+def starts_within(program: KernelProgram, starts: Mapping[str, pa.Table], constants: Mapping[str, pa.Table]) -> bool:
     """True if every group of the start has a constant contribution, so that it stays."""
 
     def keys(table: Table, rows: pa.Table) -> pa.Table:
@@ -105,12 +105,6 @@ def _replacing(plan: WorkerPlan, choices: Choices) -> WorkerPlan:
     found = plan_workers(replace(plan.program, mode="replace"), choices.partition, whole)
     assert isinstance(found, WorkerPlan)
     return found
-
-
-def _compiles(choices: Choices, statics: Mapping[str, pa.Table], exits: Mapping[str, pa.Table]) -> bool:
-    """True if parts are evaluated by compiled loops: as it is wished, else where there are many rows."""
-    rows = sum(table.num_rows for table in (*statics.values(), *exits.values()))
-    return choices.storage == "loops" or (choices.storage == "auto" and rows > SMALL_ROWS)
 
 
 def _residual(parts: Sequence[EvaluatedPart], end: End | None) -> float | None:

@@ -22,6 +22,7 @@ from emberlog.kernels.choices import Columns
 from emberlog.kernels.columns.facts import Facts, Groups, SumFacts, facts
 from emberlog.kernels.columns.joins import Column
 from emberlog.kernels.encode import Encoder
+from emberlog.kernels.parts.outboxes import OwnerNumber, as_it_is
 from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.parts.part import ComponentPart, EvaluatedPart, restore_tables, states_of
 from emberlog.kernels.watch import Watch
@@ -86,9 +87,10 @@ class ReplacingPart(ComponentPart):
         rank: int,
         size: int,
         watch: Watch,
-        end: End | None,
+        end: End | None = None,
+        owner_number: OwnerNumber = as_it_is,
     ) -> None:
-        super().__init__(plan, encoder, statics, rank, size, watch, end)
+        super().__init__(plan, encoder, statics, rank, size, watch, end, owner_number)
         self._constants: Rows = Rows({})
         self._next = self._empty()
 
