@@ -115,6 +115,23 @@ def placement(
 
 
 @commands.command()
+def analysis(
+    program: Annotated[list[str] | None, typer.Option(help="Only this program: points_to, fields, doop, ...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 3,
+    rivals: Annotated[bool, typer.Option(help="Also DuckDB, with a limit of half a minute.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Program analyses: shuffled labels, texts and hubs, with one and two workers; DuckDB beside them."""
+    code, target = _benchmark("analysis"), _target(out)
+    names = [task.program for task in code.TASKS]
+    for name in program or ():
+        if name not in names:
+            raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(names)}")
+    _tell(code.run(target, program or names, quick, runs, rivals, _say))
+
+
+@commands.command()
 def goals(
     executor: Annotated[list[str] | None, typer.Option(help="Only this executor: local, spark.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small graph: does it all run?")] = False,
