@@ -123,7 +123,7 @@ def analysis(
     out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
 ) -> None:
     """Program analyses: shuffled labels, texts and hubs, with one and two workers; DuckDB beside them."""
-    code, target = _benchmark("analysis"), _target(out)
+    code, target = from_checkout("analysis"), _target(out)
     names = [task.program for task in code.TASKS]
     for name in program or ():
         if name not in names:
@@ -140,7 +140,7 @@ def table6(
     out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
 ) -> None:
     """The closures and same generations of BigDatalog's Table 6, counted at full size."""
-    code, target = _benchmark("table6"), _target(out)
+    code, target = from_checkout("table6"), _target(out)
     names = [known.name for known in code.GRAPHS]
     for asked, known in ((program, list(code.TEXTS)), (graph, names)):
         for name in asked or ():
