@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 import emberlog
+import naive
 import oracles
 from emberlog import generate
 from emberlog.diagnostics import UsageError
 from emberlog.generate import Tables
+from emberlog.source import Source
+from emberlog.syntax.parser import parse
 from oracles import Answer, Facts, Row
 
 FOLDER = Path(__file__).parent.parent / "examples"
@@ -54,6 +57,19 @@ class Example:
 
     def relations(self, tables: Tables) -> Tables:
         return {**tables, **{relation: tables[name] for relation, name in self.files.items()}}
+
+
+def by_reference(name: str, data: partial[Tables]) -> Example:
+    """A program of `program-analysis`: its answer is that of the reference, which applies rules to sets of rows."""
+    path = f"program-analysis/{name}.dl"
+
+    def answer(facts: Facts) -> Answer:
+        text = (FOLDER / path).read_text(encoding="utf-8")
+        wanted = tuple(re.findall(r"^\.output (\w+)", text, re.MULTILINE))
+        rows = {name: sorted(found) for name, found in facts.items()}
+        return naive.evaluate(parse(Source(path, text)), rows, {}, wanted=wanted)
+
+    return Example(path, data, answer)
 
 
 EXAMPLES: tuple[Example, ...] = (
@@ -190,6 +206,15 @@ EXAMPLES: tuple[Example, ...] = (
     Example("business/permissions.dl", partial(generate.org, 60, seed=1), oracles.permissions),
     Example("business/fraud_rings.dl", partial(generate.accounts, 60, seed=1), oracles.fraud_rings),
     Example("code/points_to.dl", partial(generate.heap, 100, seed=1), oracles.points_to),
+    by_reference("fields", partial(generate.objects, 200, seed=1)),
+    by_reference("doop", partial(generate.objects, 120, seed=3)),
+    by_reference("cspa", partial(generate.aliases, 40, seed=1)),
+    by_reference("csda", partial(generate.flow, 60, seed=1)),
+    by_reference("dyck", partial(generate.brackets, 60, seed=1)),
+    by_reference("ontology", partial(generate.ontology, 60, seed=1)),
+    by_reference("crdt", partial(generate.edits, 60, seed=1)),
+    by_reference("polonius", partial(generate.loans, 60, seed=1)),
+    by_reference("symbols", partial(generate.modules, 30, seed=1)),
 )
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.path)

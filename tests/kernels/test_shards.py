@@ -18,6 +18,7 @@ from emberlog.kernels.crew import Crew
 from emberlog.kernels.shards import directory
 from emberlog.kernels.shards.vectors import Vectors
 from kernels.variants import by_kernels
+from naive.values import Row, Value
 from strategies import Case, assert_agrees, same_rows, wide_joins
 
 GALEN = """
@@ -43,8 +44,14 @@ COLUMNS = {"p0": 2, "q0": 3, "u": 3, "c": 3, "s": 2, "r": 2}
 def galen(seed: int, nodes: int, roles: int, rows: int) -> Case:
     """Random facts of the shape of the Galen ontology: concepts, roles between them, and rules for roles."""
     random = Random(seed)
-    node, role = (lambda: random.randrange(nodes)), (lambda: random.randrange(roles))
-    drawn = {
+
+    def node() -> int:
+        return random.randrange(nodes)
+
+    def role() -> int:
+        return random.randrange(roles)
+
+    drawn: dict[str, list[tuple[int, ...]]] = {
         "p0": [(node(), node()) for _ in range(rows)],
         "q0": [(node(), role(), node()) for _ in range(rows)],
         "u": [(node(), role(), node()) for _ in range(rows)],
@@ -52,16 +59,18 @@ def galen(seed: int, nodes: int, roles: int, rows: int) -> Case:
         "s": [(role(), role()) for _ in range(roles)],
         "r": [(role(), role()) for _ in range(roles)],
     }
-    facts = {name: sorted(set(found)) for name, found in drawn.items()}
+    facts: dict[str, list[Row]] = {name: [*sorted(set(found))] for name, found in drawn.items()}
     return Case(GALEN, facts, {name: ("number",) * size for name, size in COLUMNS.items()}, ("p", "q"))
 
 
-def shuffled(case: Case, seed: int) -> tuple[Case, dict[int, int]]:
+def shuffled(case: Case, seed: int) -> tuple[Case, dict[Value, Value]]:
     """The case with other numbers, and which number each of them was."""
-    values = sorted({value for rows in case.facts.values() for row in rows for value in row})
+    values = list(dict.fromkeys(value for rows in case.facts.values() for row in rows for value in row))
     others = Random(seed).sample(range(10 * len(values)), len(values))
-    names = dict(zip(values, others, strict=True))
-    facts = {name: [tuple(names[v] for v in row) for row in rows] for name, rows in case.facts.items()}
+    names: dict[Value, Value] = dict(zip(values, others, strict=True))
+    facts: dict[str, list[Row]] = {
+        name: [tuple(names[v] for v in row) for row in rows] for name, rows in case.facts.items()
+    }
     return Case(case.program, facts, case.columns, case.derived), {new: old for old, new in names.items()}
 
 
@@ -92,7 +101,7 @@ def test_galen_whatever_the_labels_the_workers_and_the_form(storage: str) -> Non
 
 
 @cache
-def by_sql(program: str) -> dict[str, list[tuple[int, ...]]]:
+def by_sql(program: str) -> dict[str, list[Row]]:
     """What DuckDB makes of the larger case, once for all forms."""
     case = galen(11, 120, 6, 130)
     with emberlog.Engine(executor="local") as engine:

@@ -115,6 +115,41 @@ def placement(
 
 
 @commands.command()
+def analysis(
+    program: Annotated[list[str] | None, typer.Option(help="Only this program: points_to, fields, doop, ...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    runs: Annotated[int, typer.Option(help="Medians of so many runs.", min=1)] = 3,
+    rivals: Annotated[bool, typer.Option(help="Also DuckDB, with a limit of half a minute.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Program analyses: shuffled labels, texts and hubs, with one and two workers; DuckDB beside them."""
+    code, target = from_checkout("analysis"), _target(out)
+    names = [task.program for task in code.TASKS]
+    for name in program or ():
+        if name not in names:
+            raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(names)}")
+    _tell(code.run(target, program or names, quick, runs, rivals, _say))
+
+
+@commands.command()
+def table6(
+    program: Annotated[list[str] | None, typer.Option(help="Only this program: tc, sg.")] = None,
+    graph: Annotated[list[str] | None, typer.Option(help="Only this graph: Tree11, Grid150, G80K, ...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small graphs: does it all run?")] = False,
+    workers: Annotated[int, typer.Option(help="Threads.", min=1)] = 2,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """The closures and same generations of BigDatalog's Table 6, counted at full size."""
+    code, target = from_checkout("table6"), _target(out)
+    names = [known.name for known in code.GRAPHS]
+    for asked, known in ((program, list(code.TEXTS)), (graph, names)):
+        for name in asked or ():
+            if name not in known:
+                raise UsageError(f"the table has no {name!r}", fix=f"one of: {', '.join(known)}")
+    _tell(code.run(target, program or list(code.TEXTS), graph or names, quick, workers, _say))
+
+
+@commands.command()
 def goals(
     executor: Annotated[list[str] | None, typer.Option(help="Only this executor: local, spark.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small graph: does it all run?")] = False,

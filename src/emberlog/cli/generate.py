@@ -12,7 +12,9 @@ def generate(
     kind: Annotated[
         str,
         typer.Argument(
-            help="tree, grid, gnp, rmat, dag, bom, mlm, social, accounts, org, heap, network or hmm.", metavar="KIND"
+            help="tree, grid, gnp, rmat, dag, bom, mlm, social, accounts, org, heap, objects, aliases, flow, brackets, "
+            "ontology, edits, loans, modules, network or hmm.",
+            metavar="KIND",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; made if it is not there.")],

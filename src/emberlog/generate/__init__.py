@@ -2,9 +2,9 @@
 
 `graphs` has the plain graphs (tree, grid, G(n,p), RMAT, DAG), `records` the data sets that describe something (bill of
 materials, marketing network, social network, accounts, organisation, program to analyse), `programs` what program
-analyses read, `numeric` those for programs on real numbers (network, hidden Markov model), `draw` what they share and `files` writes them. Every generator returns
-one Arrow table a relation; the same arguments and seed give the same tables. `make` picks a generator by name, for the
-command line.
+analyses read, `numeric` those for programs on real numbers (network, hidden Markov model), `draw` what they share and
+`files` writes them. Every generator returns one Arrow table a relation; the same arguments and seed give the same
+tables. `make` picks a generator by name, for the command line.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from emberlog.generate.draw import Ints, Tables, ids, names, need_size, table
 
 FIELDS, FUNCTION = 16, 32  # fields of objects; variables of a function
-KINDS_OF_BRACKETS = 20
+KINDS_OF_BRACKETS = 4
 ROLES = 30
 
 
@@ -29,8 +29,8 @@ def _near(rng: np.random.Generator, one: Ints, n: int, width: int) -> Ints:
 def ontology(n: int, *, seed: int = 0) -> Tables:
     """An ontology of n concepts and 30 roles, in the shape of the rules by which Galen's is completed.
 
-    Relations: `isa(x, y)`, `some(x, role, y)`, `chain(role, role)`, `subrole(role, role)`, `both(x, y, z)` (who is x and y
-    is z) and `has(y, role, z)` (who has the role towards a y is z).
+    Relations: `isa(x, y)`, `some(x, role, y)`, `chain(role, role)`, `subrole(role, role)`, `both(x, y, z)` (who is x
+    and y is z) and `has(y, role, z)` (who has the role towards a y is z).
     """
     need_size("the number of concepts", n)
     rng = np.random.default_rng(seed)
@@ -132,7 +132,7 @@ def flow(n: int, *, seed: int = 0) -> Tables:
 
 
 def brackets(n: int, *, seed: int = 0) -> Tables:
-    """Calls and returns between n points as brackets of 20 kinds: a way is one if what it opens, it closes.
+    """Calls and returns between n points as brackets of 4 kinds: a way is one if what it opens, it closes.
 
     Relations: `opens(x, kind, y)`, `closes(x, kind, y)`.
     """
@@ -141,7 +141,7 @@ def brackets(n: int, *, seed: int = 0) -> Tables:
 
     def edges() -> tuple[Ints, ...]:
         x = rng.integers(0, max(n, 1), n)
-        return _rows(x, rng.integers(0, KINDS_OF_BRACKETS, n), _near(rng, x, n, 512))
+        return _rows(x, rng.integers(0, KINDS_OF_BRACKETS, n), _near(rng, x, n, 128))
 
     opens, closes = edges(), edges()
     return {
@@ -182,7 +182,7 @@ def loans(n: int, *, seed: int = 0) -> Tables:
     def loan(p: Ints) -> Ints:
         return p // 64 * 8 + rng.integers(0, 8, len(p))
 
-    some, few, alive = points[::3], points[::5], np.repeat(points, 6)
+    some, few, alive = points[::3], points[::5], np.repeat(points, 20)
     outlives = _rows(origin(some), origin(some), some)
     issued, live = _rows(origin(few), loan(few), few), _rows(origin(alive), alive)
     killed, invalidated = _rows(loan(points[::16]), points[::16]), _rows(loan(points[::8]), points[::8])
