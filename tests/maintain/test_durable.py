@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import random
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -411,3 +414,27 @@ def test_changes_one_after_another_are_forced_to_disk_together(tmp_path: Path) -
         before = contents(view)
     with opened(tmp_path) as view:
         assert contents(view) == before and (30, 31) in before["arc"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_changes_take_no_more_memory_and_disk_than_what_is_there(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    with opened(tmp_path, CLOSURE + "cc(X, min(X)) <- arc(X, _). cc(Y, min(V)) <- cc(X, V), arc(X, Y).", []) as view:
+
+        def churn(times: int) -> int:
+            """Inserts and deletes the same rows; returns the bytes that are left in use afterwards."""
+            for _ in range(times):
+                rows = [(draw.randrange(30), draw.randrange(30)) for _ in range(2)]
+                view.apply_each([{"insert": {"arc": rows}}, {"delete": {"arc": rows}}])
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            first = churn(500)
+            last = churn(4500)
+        finally:
+            tracemalloc.stop()
+        assert not view["arc"] and not view["tc"] and not view["cc"]
+        assert last - first < 200_000
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2 * folder_module.MIN_LOG_BYTES

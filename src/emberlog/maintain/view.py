@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 from weakref import finalize
 
 from emberlog.analysis.check import check
@@ -18,9 +18,10 @@ from emberlog.asked import goals_as_rules
 from emberlog.data.paths import path_of
 from emberlog.data.sources import Source
 from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.maintain.asking import asking
 from emberlog.maintain.durable.folder import Folder
 from emberlog.maintain.durable.unsaved import Unsaved
-from emberlog.maintain.explain import explanation
+from emberlog.maintain.explain import Explanation
 from emberlog.maintain.report import NOTHING, Change, ChangeStats, Difference, Rows, RowsHolder
 from emberlog.maintain.rules import heads_of, with_rules, without_rules
 from emberlog.maintain.state import State
@@ -33,6 +34,8 @@ from emberlog.source import Source as Text
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse_goal
 from emberlog.types import Column
+from emberlog.why.limits import BUDGET, DEPTH, WIDTH, Shape, at_least
+from emberlog.why.tree import Why, WhyNot
 
 
 class View:
@@ -151,10 +154,52 @@ class View:
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
             return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
-    def explain(self) -> str:
-        """The tasks of the view, in order, how each is maintained, and what the last change did to it."""
+    def explain(self) -> Explanation:
+        """The tasks of the view, in order, how each is maintained, and what the last change did to it: a text, with
+        `to_html()` and `to_svg()`."""
         with self._lock:
-            return explanation(self._state, self.stats)
+            return Explanation.of(self._state, self.stats)
+
+    @overload
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: Literal[False] = ...,
+        depth: int = ...,
+        width: int = ...,
+        budget: int = ...,
+    ) -> Why: ...
+
+    @overload
+    def why(
+        self, relation: str, row: object, *, all: Literal[True], depth: int = ..., width: int = ..., budget: int = ...
+    ) -> Iterator[Why]: ...
+
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: bool = False,
+        depth: int = DEPTH,
+        width: int = WIDTH,
+        budget: int = BUDGET,
+    ) -> Why | Iterator[Why]:
+        """Why a row holds now: a derivation of smallest height, or with `all` one after the other. The arguments are
+        those of `Result.why`."""
+        shape = Shape(at_least("depth", depth, 0), at_least("width", width, 1))
+        with self._lock:
+            found = asking(self._setting.ordinary, self._state)
+        derivations = found.derivations(relation, row, shape, at_least("budget", budget, 1))
+        return derivations if all else next(derivations)
+
+    def why_not(self, relation: str, row: object, *, width: int = WIDTH) -> WhyNot:
+        """Why a row does not hold now, as `Result.why_not` tells it."""
+        with self._lock:
+            found = asking(self._setting.ordinary, self._state)
+        return found.why_not(relation, row, at_least("width", width, 1))
 
     # --- changes of rows -----------------------------------------------------------------------------------------
 
