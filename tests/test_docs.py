@@ -82,6 +82,10 @@ def test_the_page_on_maintenance_runs_and_prints_what_it_says() -> None:
     run_snippets("docs/maintenance.md")
 
 
+def test_the_page_on_daily_jobs_runs_and_prints_what_it_says(spark: Any) -> None:
+    run_snippets("docs/daily-jobs.md")
+
+
 def test_the_page_on_coordination_runs_and_prints_what_it_says() -> None:
     run_snippets("docs/coordination.md")
 

@@ -64,7 +64,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "answer": GROUND | {"relation", "stats"},
     "why": RUNNING | {"explain"},
     "result": RUNNING | {"relation", "why"},
-    "maintain": RUNNING | {"asked", "compiled", "relation", "result", "schedule"},
+    "maintain": RUNNING | {"asked", "compiled", "explain", "relation", "result", "schedule", "why"},
     "engine": PUBLIC | {"maintain", "schedule"},
     "cli": PUBLIC | {"generate", "loading", "maintain", "schedule"},
 }

@@ -1,6 +1,7 @@
 """What is asked of a Spark session apart from rows: its jobs by a tag, whether it is still there, work beside Ctrl-C.
 
-Classic sessions and Spark Connect differ here, and only here. `sparkContext` is used to tag and cancel jobs, no more.
+Classic sessions and Spark Connect differ here, and only here. `sparkContext` is used to tag and cancel jobs, and to
+know for which streaming query a thread works, no more.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class TaggedJobs:
     """
 
     def __init__(self, session: Any, tag: str) -> None:
-        context = getattr(session, "sparkContext", None)  # Connect has none
+        context = None if is_connect(session) else session.sparkContext
         self._tag = tag
         self._depth = local()
         self._add = session.addTag if context is None else context.addJobTag
@@ -102,7 +103,7 @@ def is_gone(session: Any, error: BaseException) -> bool:
     # Once it is stopped, Python's side of Spark misses the objects that it had in the JVM.
     if package not in ("py4j", "pyspark", "grpc") and not isinstance(error, OSError | AttributeError | AssertionError):
         return False
-    if getattr(session, "sparkContext", None) is None:  # Connect would ask a server that is gone again for minutes
+    if is_connect(session):  # which would ask a server that is gone again for minutes
         return UNREACHABLE.search(str(error)) is not None
     try:
         session.range(1)  # which runs nothing, and asks the context
@@ -119,6 +120,17 @@ def is_same(one: Any, other: Any) -> bool:
     if any(ids):
         return ids[0] == ids[1]
     return bool(one._jsparkSession == other._jsparkSession)
+
+
+def is_connect(session: Any) -> bool:
+    """True for a session of Spark Connect, whose driver is another process."""
+    return getattr(session, "sparkContext", None) is None
+
+
+def streaming_query(session: Any) -> str | None:
+    """The id of the streaming query that this thread works for, which stands in the query's checkpoint."""
+    found = session.sparkContext.getLocalProperty("sql.streaming.queryId")
+    return None if found is None else str(found)
 
 
 def beside_interrupts(session: Any, stop: Stop, work: Callable[[], Answer]) -> Answer:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import random
+import runpy
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from strategies.cases import Case, tables
 CLOSURE = "tc(X,Y) <- arc(X,Y). tc(X,Y) <- tc(X,Z), arc(Z,Y). out(X,count(Y)) <- tc(X,Y)."
 ARCS = [(1, 2), (2, 3), (3, 1), (3, 4)]
 SOME = settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 KILLED = Path(__file__).with_name("killed.py")
 
 
@@ -403,6 +408,24 @@ def test_a_batch_is_applied_once_also_after_a_restart(tmp_path: Path) -> None:
         assert view.batches == {"s": 1, "t": 0}
 
 
+def test_the_example_takes_each_day_once(tmp_path: Path) -> None:
+    run = runpy.run_path(str(EXAMPLES / "daily.py"))["run"]
+    days = {"2026-11-16": "ada,bo,60,insert\ncy,di,50,insert\n", "2026-11-17": "bo,cy,90,insert\ncy,di,50,delete\n"}
+    files = [tmp_path / f"{day}.csv" for day in days]
+    for file, rows in zip(files, days.values(), strict=True):
+        file.write_text("buyer,company,share,_change_type\n" + rows)
+    assert set(run(tmp_path / "state", files[:1])["2026-11-16"]["group"].inserted) == {
+        ("ada", "ada"),
+        ("bo", "ada"),
+        ("cy", "cy"),
+        ("di", "cy"),
+    }
+    changes = run(tmp_path / "state", files)
+    assert list(changes) == ["2026-11-17"]
+    assert changes["2026-11-17"]["group"].inserted == {("cy", "ada")}
+    assert changes["2026-11-17"]["group"].deleted == {("cy", "cy"), ("di", "cy")}
+
+
 def test_changes_one_after_another_are_forced_to_disk_together(tmp_path: Path) -> None:
     with opened(tmp_path) as view:
         view.apply_each({"insert": {"arc": [(i, i + 1)]}} for i in range(10, 20))
@@ -411,3 +434,27 @@ def test_changes_one_after_another_are_forced_to_disk_together(tmp_path: Path) -
         before = contents(view)
     with opened(tmp_path) as view:
         assert contents(view) == before and (30, 31) in before["arc"]
+
+
+@pytest.mark.slow
+def test_ten_thousand_changes_take_no_more_memory_and_disk_than_what_is_there(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    with opened(tmp_path, CLOSURE + "cc(X, min(X)) <- arc(X, _). cc(Y, min(V)) <- cc(X, V), arc(X, Y).", []) as view:
+
+        def churn(times: int) -> int:
+            """Inserts and deletes the same rows; returns the bytes that are left in use afterwards."""
+            for _ in range(times):
+                rows = [(draw.randrange(30), draw.randrange(30)) for _ in range(2)]
+                view.apply_each([{"insert": {"arc": rows}}, {"delete": {"arc": rows}}])
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            first = churn(500)
+            last = churn(4500)
+        finally:
+            tracemalloc.stop()
+        assert not view["arc"] and not view["tc"] and not view["cc"]
+        assert last - first < 200_000
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2 * folder_module.MIN_LOG_BYTES

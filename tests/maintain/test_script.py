@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from emberlog.schedule.files import read
+from emberlog.schedule.interface import scheduler
+from emberlog.schedule.simulate import simulate
+
 PROGRAM = """.decl arc(x: number, y: symbol)
 .input arc
 p(Y, count(X)) <- arc(X, Y).
@@ -60,3 +64,12 @@ def test_a_view_with_a_path_goes_on_where_the_last_script_ended(tmp_path: Path) 
     assert command(tmp_path, '+arc(2, "a").\n', *path).stdout == '-p("a", 2).\n+p("a", 3).\n'
     done = command(tmp_path, '-arc(2, "a").\n', *path)
     assert done.stdout == '-p("a", 3).\n+p("a", 2).\n', done.stderr
+
+
+def test_the_trace_of_a_change_is_replayed_by_the_simulator(tmp_path: Path) -> None:
+    trace = tmp_path / "change.trace"
+    command(tmp_path, '+rule q(X) <- p(X, 2).\ncommit\n+arc(2, "b").\n', "--trace", str(trace))
+    recorded = read(trace)
+    assert recorded.figures["active jobs"] == 2 and recorded.figures["initial tasks"] == 1
+    outcome = simulate(recorded, scheduler("hybrid"), processors=2)
+    assert outcome.runs == 2 and outcome.makespan == recorded.work.sum()

@@ -29,6 +29,9 @@ def maintain(
     param: Annotated[list[str] | None, typer.Option("--param", help="A value for $K: K=V.")] = None,
     rows: Annotated[int | None, typer.Option(help="Stop with an error at so many derived rows.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop a change with an error after so many seconds.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write what the tasks of the last change took: `emberlog schedule simulate`.")
+    ] = None,
     warnings: Annotated[str, typer.Option("--warnings", help="show, error or ignore.")] = "show",
     explain: Annotated[bool, typer.Option("--explain", help="Print how each relation is maintained.")] = False,
     stats: Annotated[bool, typer.Option("--stats", help="Print what each change took.")] = False,
@@ -38,6 +41,7 @@ def maintain(
     from emberlog.cli import _params
     from emberlog.engine import Engine, read_program
     from emberlog.maintain.script import Script
+    from emberlog.schedule.files import write as write_trace
     from emberlog.syntax.parser import parse
 
     lines = sys.stdin if script is None else _read(script)
@@ -70,6 +74,8 @@ def maintain(
                 print(view.stats, file=sys.stderr)
         for answer in reader.commit() if reader.waits else ():
             print(answer)
+        if trace is not None:
+            write_trace(view.stats.trace(), trace)
 
 
 def _read(script: Path) -> list[str]:

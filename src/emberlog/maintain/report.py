@@ -20,6 +20,8 @@ from emberlog.types import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from emberlog.schedule.trace import Trace
+
 
 class Rows(frozenset[Row]):
     """A set of rows that knows its columns."""
@@ -118,6 +120,18 @@ class ChangeStats:
     @property
     def touched(self) -> int:
         return sum(task.touched for task in self.tasks)
+
+    def trace(self) -> Trace:
+        """The change as a trace: what each task took, in microseconds, and which tasks sent a change to which."""
+        import numpy as np
+
+        from emberlog.schedule.trace import Trace
+
+        work = np.zeros(self.graph.size, np.int64)
+        for task in self.tasks:
+            work[task.number] = max(round(1e6 * task.seconds), 1)
+        changes = [(task.number, reached) for task in self.tasks for reached in task.reached]
+        return Trace.of(self.graph, [True] * self.graph.size, work, work, sorted(self.first), changes, 1e-6)
 
     def __str__(self) -> str:
         lines = [

@@ -6,30 +6,36 @@ first to the log of the view's folder, if it has one. Whatever is raised before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 from weakref import finalize
 
 from emberlog.analysis.check import check
 from emberlog.asked import goals_as_rules
+from emberlog.data.paths import path_of
 from emberlog.data.sources import Source
 from emberlog.diagnostics import UsageError, did_you_mean
+from emberlog.maintain.asking import asking
 from emberlog.maintain.durable.folder import Folder
 from emberlog.maintain.durable.unsaved import Unsaved
-from emberlog.maintain.explain import explanation
+from emberlog.maintain.explain import Explanation
 from emberlog.maintain.report import NOTHING, Change, ChangeStats, Difference, Rows, RowsHolder
 from emberlog.maintain.rules import heads_of, with_rules, without_rules
 from emberlog.maintain.state import State
+from emberlog.maintain.streams import batch_function, start_stream
 from emberlog.maintain.versions import Setting, Version, Versions
 from emberlog.relation import Relation
+from emberlog.schedule.files import write as write_trace
 from emberlog.schedule.interface import Scheduler
 from emberlog.source import Source as Text
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse_goal
 from emberlog.types import Column
+from emberlog.why.limits import BUDGET, DEPTH, WIDTH, Shape, at_least
+from emberlog.why.tree import Why, WhyNot
 
 
 class View:
@@ -148,10 +154,52 @@ class View:
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
             return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
-    def explain(self) -> str:
-        """The tasks of the view, in order, how each is maintained, and what the last change did to it."""
+    def explain(self) -> Explanation:
+        """The tasks of the view, in order, how each is maintained, and what the last change did to it: a text, with
+        `to_html()` and `to_svg()`."""
         with self._lock:
-            return explanation(self._state, self.stats)
+            return Explanation.of(self._state, self.stats)
+
+    @overload
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: Literal[False] = ...,
+        depth: int = ...,
+        width: int = ...,
+        budget: int = ...,
+    ) -> Why: ...
+
+    @overload
+    def why(
+        self, relation: str, row: object, *, all: Literal[True], depth: int = ..., width: int = ..., budget: int = ...
+    ) -> Iterator[Why]: ...
+
+    def why(
+        self,
+        relation: str,
+        row: object,
+        *,
+        all: bool = False,
+        depth: int = DEPTH,
+        width: int = WIDTH,
+        budget: int = BUDGET,
+    ) -> Why | Iterator[Why]:
+        """Why a row holds now: a derivation of smallest height, or with `all` one after the other. The arguments are
+        those of `Result.why`."""
+        shape = Shape(at_least("depth", depth, 0), at_least("width", width, 1))
+        with self._lock:
+            found = asking(self._setting.ordinary, self._state)
+        derivations = found.derivations(relation, row, shape, at_least("budget", budget, 1))
+        return derivations if all else next(derivations)
+
+    def why_not(self, relation: str, row: object, *, width: int = WIDTH) -> WhyNot:
+        """Why a row does not hold now, as `Result.why_not` tells it."""
+        with self._lock:
+            found = asking(self._setting.ordinary, self._state)
+        return found.why_not(relation, row, at_least("width", width, 1))
 
     # --- changes of rows -----------------------------------------------------------------------------------------
 
@@ -162,6 +210,7 @@ class View:
         changes: Mapping[str, object] | None = None,
         *,
         batch: tuple[str, int] | None = None,
+        trace: str | Path | None = None,
     ) -> Change:
         """Deletes and inserts rows of base relations, and brings everything that depends on them up to date.
 
@@ -169,6 +218,7 @@ class View:
         what they are: in a column `_sign` (1 or -1) or `_change_type` (insert, delete, update_preimage,
         update_postimage); a tuple has its sign last. Deletes are taken first. `batch` is the name of a stream and a
         number that grows: a batch that is not above the last one of its stream was applied already, and does nothing.
+        `trace` is a file for what the tasks took, which `emberlog schedule simulate` replays.
         """
         stream, number = batch or ("", 0)
         with self._lock:
@@ -178,6 +228,8 @@ class View:
                 change = self._follow(insert, delete, changes)
                 self._versions.commit_rows(change.stats, {} if batch is None else {stream: number})
             self._versions.save_if_due()
+            if trace is not None:
+                write_trace(change.stats.trace(), path_of(trace, "trace"))
             return change
 
     def _follow(self, *given: Mapping[str, object] | None) -> Change:
@@ -207,6 +259,24 @@ class View:
             change = self._follow(insert, delete, changes)
             self._state.undo()
             return change
+
+    # --- streams -------------------------------------------------------------------------------------------------
+
+    def stream(self, frame: Any, relation: str, *, checkpoint: str | Path | None = None, **trigger: Any) -> Any:
+        """Starts a query of Structured Streaming that applies each batch of a streaming frame to an input, exactly
+        once, also after a restart of a view with a folder. Returns Spark's `StreamingQuery`.
+
+        Rows are inserted, or are changes if they have a column `_change_type` or `_sign`. The checkpoint of the query
+        is in the view's folder, if nothing else is said. `trigger` are Spark's: processingTime, availableNow.
+        """
+        self._versions.reading.signature(relation)  # raises if it takes no changes
+        return start_stream(self, frame, relation, checkpoint, trigger)
+
+    def batch(self, relation: str, *, name: str | None = None) -> Callable[[Any, int], None]:
+        """A function for `foreachBatch` of a query of your own: it applies the rows of a batch to an input, as `stream`
+        does. `name` tells streams apart, if the id of the query shall not."""
+        self._versions.reading.signature(relation)
+        return batch_function(self, relation, name)
 
     # --- changes of rules ----------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
     manifest.json           the snapshot that counts, by generation
     00000003-00017.parquet  a table of a snapshot
     log-00000003            the changes since the snapshot of that generation
+    streams                 checkpoints of streaming queries that feed the view
 
 A snapshot is final when the manifest is replaced: until then the old one and its log count. Tables that did not change
 since the last snapshot stay the files that they are.
@@ -31,6 +32,7 @@ from emberlog.maintain.durable.records import Record
 from emberlog.types import Column
 
 LOCK = "lock"
+STREAMS = "streams"  # a folder of checkpoints of streaming queries
 MIN_LOG_BYTES = 1 << 20  # a log of this length is never worth a snapshot
 _NULLARY = {b"emberlog": b"no columns"}
 
@@ -196,7 +198,7 @@ class Folder:
 
 
 def _is_ours(name: str) -> bool:
-    return name in (LOCK, f"{NAME}.new", NAME, "streams") or name.endswith(".parquet") or name.startswith("log-")
+    return name in (LOCK, f"{NAME}.new", NAME, STREAMS) or name.endswith(".parquet") or name.startswith("log-")
 
 
 def _write_table(path: Path, table: pa.Table) -> int:
