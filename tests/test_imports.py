@@ -15,7 +15,7 @@ import emberlog
 
 PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
-GROUND = frozenset({"source", "diagnostics", "types", "deep"})
+GROUND = frozenset({"source", "diagnostics", "types", "callables", "deep"})
 MEASURING = frozenset({"stats", "memory"})
 PLANNING = GROUND | {"syntax", "analysis", "rules", "demand", "plan", "components", "choose", "thresholds", "workers"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
@@ -32,6 +32,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "patterns": frozenset(),
     "deep": frozenset(),
     "diagnostics": frozenset({"source"}),
+    "callables": frozenset({"diagnostics", "types"}),
     "clock": frozenset(),
     "causes": frozenset(),
     "stopping": frozenset({"diagnostics"}),

@@ -46,7 +46,7 @@ class TypeNames:
         """The type of this name, or what is wrong with it. A type whose declaration is wrong is None without a word."""
         if name in self._declared:
             return self._resolved[name], None
-        built_in = BUILT_IN.get(name) or BUILT_IN.get(name.lower()) or _decimal(name)
+        built_in = type_named(name)
         if built_in is not None:
             return built_in, None
         help = did_you_mean(name, (*BUILT_IN, *self._declared))
@@ -81,6 +81,11 @@ class TypeNames:
 
     def _wrong(self, declaration: TypeDeclaration, message: str) -> None:
         self.found.append(Diagnostic("E0204", message, (Label(declaration.span),)))
+
+
+def type_named(name: str) -> Type | None:
+    """The built-in type of this name."""
+    return BUILT_IN.get(name) or BUILT_IN.get(name.lower()) or _decimal(name)
 
 
 def _decimal(name: str) -> Type | None:
