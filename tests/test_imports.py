@@ -15,7 +15,7 @@ import emberlog
 
 PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
-GROUND = frozenset({"source", "diagnostics", "types", "callables", "deep"})
+GROUND = frozenset({"source", "diagnostics", "types", "callables", "tables", "deep"})
 MEASURING = frozenset({"stats", "memory"})
 PLANNING = GROUND | {"syntax", "analysis", "rules", "demand", "plan", "components", "choose", "thresholds", "workers"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
@@ -30,6 +30,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "source": frozenset(),
     "types": frozenset(),
     "patterns": frozenset(),
+    "tables": frozenset(),
     "deep": frozenset(),
     "diagnostics": frozenset({"source"}),
     "callables": frozenset({"diagnostics", "types"}),
@@ -39,7 +40,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "sessions": frozenset({"causes", "diagnostics", "stopping"}),
     "deadline": frozenset({"diagnostics", "stopping"}),
     "workers": frozenset({"diagnostics"}),
-    "stats": frozenset({"source", "diagnostics", "clock", "stopping", "deadline", "workers"}),
+    "stats": frozenset({"tables", "source", "diagnostics", "clock", "stopping", "deadline", "workers"}),
     "memory": frozenset({"diagnostics"}),
     "notices": frozenset({"diagnostics"}),
     "progress": frozenset({"diagnostics", "stats"}),
@@ -67,6 +68,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "result": RUNNING | {"relation", "why"},
     "maintain": RUNNING | {"asked", "compiled", "relation", "result", "schedule"},
     "engine": PUBLIC | {"maintain", "schedule"},
+    "notebook": PUBLIC,
     "cli": PUBLIC | {"generate", "loading", "maintain", "schedule"},
 }
 

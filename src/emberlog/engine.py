@@ -24,7 +24,7 @@ from emberlog.analysis.given import with_functions
 from emberlog.analysis.names import mentioned
 from emberlog.analysis.parameters import check_parameters, lists_of
 from emberlog.analysis.plain import written_out
-from emberlog.analysis.program import CheckedProgram, Verdict
+from emberlog.analysis.program import CheckedProgram, Verdict, Verdicts
 from emberlog.analysis.typenames import type_named
 from emberlog.asked import (
     conditions_as_rules,
@@ -255,7 +255,7 @@ class Engine:
 
     def run(
         self,
-        text: str,
+        text: str | Program,
         params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
@@ -269,6 +269,7 @@ class Engine:
         **options: Any,
     ) -> Result:
         """Evaluates what the program asks for: its `.output`, `.printsize` and `?-`, or else every derived predicate.
+        The program is a text, or one that was parsed before.
 
         `naive` recomputes aggregates in recursion every round, and so allows those that are not known to be right by
         deltas. `placement` forces strata of the spark executor into the driver ("local") or onto Spark ("spark").
@@ -285,7 +286,7 @@ class Engine:
             how = replace(how, check_prem=check_prem)
             with self._working(how) as stop:
                 with clock.step("check"), how.deadline.enforced("reading the program"):
-                    program = parse(_program(text))
+                    program = _parsed(text)
                 result = self._run(program, None, params, how, naive, self._tell(warnings), persist=persist)
                 stop.check()
                 return result
@@ -673,13 +674,15 @@ class Engine:
 
     # --- looking, without running --------------------------------------------------------------------------------
 
-    def check(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> list[Verdict]:
+    def check(
+        self, text: str | Program, params: Params | None = None, *, warnings: Notices | None = None
+    ) -> list[Verdict]:
         """A verdict for each aggregate that stands inside recursion."""
-        program = self._written_out(parse(_program(text)), self._sources, Clock(), Deadline())
+        program = self._written_out(_parsed(text), self._sources, Clock(), Deadline())
         program = conditions_as_rules(program)
         checked = check_aggregates(program, self._known(program, params), _params(params))
         tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
-        return list(checked.verdicts)
+        return Verdicts(checked.verdicts)
 
     def explain(
         self,
@@ -795,6 +798,10 @@ def _function_type(word: object) -> Type:
             fix="number, unsigned, float, symbol, bool, date, timestamp, decimal(P,S)",
         )
     return found
+
+
+def _parsed(text: str | Program) -> Program:
+    return text if isinstance(text, Program) else parse(_program(text))
 
 
 def _program(text: str) -> Text:
