@@ -78,6 +78,10 @@ def test_the_page_about_goals_runs_and_prints_what_it_says() -> None:
     run_snippets("docs/goals.md")
 
 
+def test_the_page_on_functions_runs_and_prints_what_it_says() -> None:
+    run_snippets("docs/functions.md")
+
+
 def test_the_page_on_maintenance_runs_and_prints_what_it_says() -> None:
     run_snippets("docs/maintenance.md")
 

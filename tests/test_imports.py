@@ -15,7 +15,7 @@ import emberlog
 
 PACKAGE = Path(__file__).parent.parent / "src" / "emberlog"
 
-GROUND = frozenset({"source", "diagnostics", "types", "deep"})
+GROUND = frozenset({"source", "diagnostics", "types", "callables", "tables", "deep"})
 MEASURING = frozenset({"stats", "memory"})
 PLANNING = GROUND | {"syntax", "analysis", "rules", "demand", "plan", "components", "choose", "thresholds", "workers"}
 STOPPING = frozenset({"causes", "stopping", "sessions"})
@@ -30,15 +30,17 @@ ALLOWED: dict[str, frozenset[str]] = {
     "source": frozenset(),
     "types": frozenset(),
     "patterns": frozenset(),
+    "tables": frozenset(),
     "deep": frozenset(),
     "diagnostics": frozenset({"source"}),
+    "callables": frozenset({"diagnostics", "types"}),
     "clock": frozenset(),
     "causes": frozenset(),
     "stopping": frozenset({"diagnostics"}),
     "sessions": frozenset({"causes", "diagnostics", "stopping"}),
     "deadline": frozenset({"diagnostics", "stopping"}),
     "workers": frozenset({"diagnostics"}),
-    "stats": frozenset({"source", "diagnostics", "clock", "stopping", "deadline", "workers"}),
+    "stats": frozenset({"tables", "source", "diagnostics", "clock", "stopping", "deadline", "workers"}),
     "memory": frozenset({"diagnostics"}),
     "notices": frozenset({"diagnostics"}),
     "progress": frozenset({"diagnostics", "stats"}),
@@ -66,6 +68,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "result": RUNNING | {"relation", "why"},
     "maintain": RUNNING | {"asked", "compiled", "explain", "relation", "result", "schedule", "why"},
     "engine": PUBLIC | {"maintain", "schedule"},
+    "notebook": PUBLIC,
     "cli": PUBLIC | {"generate", "loading", "maintain", "schedule"},
 }
 

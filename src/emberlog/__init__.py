@@ -80,6 +80,14 @@ _MODULES = {
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Called by `%load_ext emberlog` in IPython and Jupyter."""
+    from emberlog.notebook.magic import load_ipython_extension
+
+    load_ipython_extension(shell)
+
+
 if not TYPE_CHECKING:  # a type checker is to know the names, and that there are no others
 
     def __getattr__(name: str) -> object:

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from emberlog.analysis.check import check, check_aggregates
 from emberlog.analysis.columns import unread_columns
+from emberlog.analysis.functions import FUNCTIONS, NARROWING
+from emberlog.analysis.given import with_functions
 from emberlog.analysis.names import mentioned
 from emberlog.analysis.parameters import check_parameters, lists_of
 from emberlog.analysis.plain import written_out
-from emberlog.analysis.program import CheckedProgram, Verdict
+from emberlog.analysis.program import CheckedProgram, Verdict, Verdicts
+from emberlog.analysis.typenames import built_in_type
 from emberlog.asked import (
     conditions_as_rules,
     declared,
@@ -31,6 +34,7 @@ from emberlog.asked import (
     input_directives,
     with_goal,
 )
+from emberlog.callables import PythonFunction, functions_of_file, python_function
 from emberlog.choose.strata import Setting
 from emberlog.choose.wishes import Wishes
 from emberlog.clock import OTHER, Clock
@@ -45,7 +49,7 @@ from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Program
 from emberlog.syntax.parser import parse, parse_goal
 from emberlog.thresholds import CHECKPOINT_SECONDS
-from emberlog.types import Column, Params
+from emberlog.types import Column, Params, Type
 
 if TYPE_CHECKING:
     from emberlog.answer import Answer
@@ -159,6 +163,7 @@ class Engine:
         self._run_dir = None if run_dir is None else path_of(run_dir, "run_dir")
         self._sources: dict[str, Source] = {}
         self._kept: Kept | None = None  # what runs made of them
+        self._functions: dict[str, PythonFunction] = {}
         self._last = _Last()
         self._runs: weakref.WeakSet[Any] = weakref.WeakSet()
         self._stops: weakref.WeakSet[Stop] = weakref.WeakSet()  # of runs, as long as somebody holds their relations
@@ -201,6 +206,47 @@ class Engine:
         if self._kept is not None:
             self._kept.forget(name)
 
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def function(
+        self, name: str, fn: Callable[..., Any], result: str | None = None, *parameters: str, vectorized: bool = False
+    ) -> None:
+        """Gives programs a function of Python under this name: `p(X, score(X, Y)) <- q(X, Y).`
+
+        `result` is its type and `parameters` those of its arguments ("number", "float", "symbol", "decimal(10,2)", ..);
+        what is not said is what its annotations say, or, of arguments, any type. It is called with the values of one
+        row; if it is `vectorized`, with arrays of Arrow, and gives an array of the same length. It must give equal
+        values for equal arguments. A row for which it raises, or gives None, has no value there, which is an error
+        that names the rule and the row. A name that is given again stands for the new function from then on.
+        """
+        types = [_function_type(word) for word in ((result,) if result is not None else ()) + parameters]
+        first, others = (types[0], types[1:]) if result is not None else (None, types)
+        self._give(python_function(name, fn, first, tuple(others), vectorized))
+
+    def functions_from(self, path: str | Path) -> list[str]:
+        """Gives programs the functions that a Python file defines, with the types of their annotations, and returns
+        their names: `def score(x: float, name: str) -> float: ...`"""
+        found = functions_of_file(path_of(path, "the file of functions"))
+        for function in found:
+            self._give(function)
+        return [function.name for function in found]
+
+    def _give(self, function: PythonFunction) -> None:
+        self._check_open()
+        if function.name in FUNCTIONS or function.name in NARROWING:
+            raise UsageError(f"`{function.name}` is a function of the language", fix="give it another name")
+        self._functions[function.name] = function
+
+    def drop_function(self, name: str) -> None:
+        """Takes a function of Python back."""
+        self._check_open()
+        if name not in self._functions:
+            listed = ", ".join(sorted(self._functions)) or "none"
+            raise UsageError(
+                f"`{name}` is no function of Python", fix=did_you_mean(name, self._functions) or f"given: {listed}"
+            )
+        del self._functions[name]
+
     @property
     def spark(self) -> Any:
         """The Spark session of the `spark` executor; made on first use if none was given."""
@@ -218,7 +264,7 @@ class Engine:
 
     def run(
         self,
-        text: str,
+        text: str | Program,
         params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
@@ -232,6 +278,7 @@ class Engine:
         **options: Any,
     ) -> Result:
         """Evaluates what the program asks for: its `.output`, `.printsize` and `?-`, or else every derived predicate.
+        The program is a text, or one that was parsed before.
 
         `naive` recomputes aggregates in recursion every round, and so allows those that are not known to be right by
         deltas. `placement` forces strata of the spark executor into the driver ("local") or onto Spark ("spark").
@@ -248,7 +295,7 @@ class Engine:
             how = replace(how, check_prem=check_prem)
             with self._working(how) as stop:
                 with clock.step("check"), how.deadline.enforced("reading the program"):
-                    program = parse(_program(text))
+                    program = _parsed(text)
                 result = self._run(program, None, params, how, naive, self._tell(warnings), persist=persist)
                 stop.check()
                 return result
@@ -650,6 +697,7 @@ class Engine:
         def compile_view(
             program: Program, known: Mapping[str, tuple[Column, ...]], added: Collection[str]
         ) -> ViewProgram:
+            program = with_functions(program, self._functions)
             unknown = {name: source for name, source in sources.items() if name not in known}
             catalog = {**self._whole_catalog(program, unknown, given, options()), **known}
             checked = check(program, catalog, given, require_sources=False)
@@ -703,13 +751,15 @@ class Engine:
 
     # --- looking, without running --------------------------------------------------------------------------------
 
-    def check(self, text: str, params: Params | None = None, *, warnings: Notices | None = None) -> list[Verdict]:
+    def check(
+        self, text: str | Program, params: Params | None = None, *, warnings: Notices | None = None
+    ) -> list[Verdict]:
         """A verdict for each aggregate that stands inside recursion."""
-        program = self._written_out(parse(_program(text)), self._sources, Clock(), Deadline())
+        program = self._written_out(_parsed(text), self._sources, Clock(), Deadline())
         program = conditions_as_rules(program)
         checked = check_aggregates(program, self._known(program, params), _params(params))
         tell_of_program((*checked.warnings, *self._shadowed(checked)), self._tell(warnings))
-        return list(checked.verdicts)
+        return Verdicts(checked.verdicts)
 
     def explain(
         self,
@@ -768,6 +818,7 @@ class Engine:
         from emberlog.executors.schemas import names_of_source
 
         session = None if self.executor == "local" else lambda: self._session(clock)
+        program = with_functions(program, self._functions)
         return written_out(program, lambda name: names_of_source(name, sources.get(name), session, deadline), sources)
 
     # --- the end -------------------------------------------------------------------------------------------------
@@ -818,6 +869,21 @@ def _choose(what: str, value: str, known: Iterable[str]) -> None:
 def _address(folder: str | Path) -> str:
     """A folder in full, or an address as it is."""
     return folder if isinstance(folder, str) and "://" in folder else str(path_of(folder, "checkpoint").absolute())
+
+
+def _function_type(word: object) -> Type:
+    """The type of this name, as functions of Python have it."""
+    found = built_in_type(word) if isinstance(word, str) else None
+    if found is None or found.bits != 64:
+        raise UsageError(
+            f"{word!r} is no type of a function",
+            fix="number, unsigned, float, symbol, bool, date, timestamp, decimal(P,S)",
+        )
+    return found
+
+
+def _parsed(text: str | Program) -> Program:
+    return text if isinstance(text, Program) else parse(_program(text))
 
 
 def _program(text: str) -> Text:

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from emberlog.diagnostics import DataError, UsageError
+from emberlog.diagnostics import DataError, UsageError, counted
+from emberlog.tables import html_table, html_title
 from emberlog.types import Column
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+SHOWN = 20  # rows that a notebook shows of a relation
 TUPLE, VALUE = 64, 40  # bytes of a tuple, and of a value of Python in it
 
 
@@ -87,6 +89,14 @@ class Relation:
             raise UsageError(f"head gives a number of rows, from 0 on, not {count!r}")
         with self._holder.step("fetch"):
             return rows(self._typed(self._holder.head(count)))
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        numeric = {i for i, column in enumerate(self.schema) if column.type.is_numeric or column.type.kind == "decimal"}
+        headings = [f"{column.name}: {column.type}" for column in self.schema]
+        first, count = self.head(SHOWN), self.count()
+        told = counted(count, "row") + (f", of which these are the first {SHOWN}" if count > SHOWN else "")
+        return html_table(headings, first, numeric, html_title(self.name, told))
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows as tuples, those of a large relation some at a time."""

@@ -292,6 +292,9 @@ class Result:
     def __repr__(self) -> str:
         return f"<Result of {self._names()}>"
 
+    def _repr_html_(self) -> str:
+        return "".join(relation._repr_html_() for relation in (*self._relations.values(), *self.goals))
+
     # --- questions -----------------------------------------------------------------------------------------------
 
     @overload

@@ -15,6 +15,7 @@ from emberlog.clock import LEAST, OTHER, Clock, Step
 from emberlog.deadline import Deadline
 from emberlog.diagnostics import LimitError, UsageError, counted, did_you_mean
 from emberlog.stopping import Stop
+from emberlog.tables import html_table
 from emberlog.workers.stats import Coordinated
 
 
@@ -164,6 +165,9 @@ class Stats(Sequence[StratumStats]):
     def __repr__(self) -> str:
         strata = "1 stratum" if len(self) == 1 else f"{len(self)} strata"
         return f"<Stats of {strata}, {self.seconds:.3f} seconds; print() shows them>"
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADINGS, self.table(), {HEADINGS.index(name) for name in NUMERIC})
 
     def __str__(self) -> str:
         """A table, as wide as it needs to be."""

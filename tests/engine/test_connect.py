@@ -20,15 +20,17 @@ program = '''
     tc(X,Y) <- arc(X,Y,_). tc(X,Y) <- tc(X,Z), arc(Z,Y,_).
     sp(Y,min<D>) <- Y=1, D=0. sp(Y,min<D>) <- sp(X,C), arc(X,Y,W), D=C+W.
     n(count(X)) <- tc(X,_). t(S) <- arc(_,_,W), S = to_string(to_float(W)).
+    h(half(W)) <- arc(_,_,W). m(avg(D)) <- arc(_,_,W), D = to_decimal(W, 10, 2).
 '''
 answers = []
 with emberlog.Engine(session) as engine:
     engine.register("arc", session.createDataFrame([(1,2,4),(2,3,1),(3,1,2)], ["a", "b", "w"]))
+    engine.function("half", lambda n: n / 2, "float", "number")
     for placement in ("auto", "spark"):
         result = engine.run(program, placement=placement)
         answers.append({name: sorted(result[name].rows()) for name in result})
         assert result["sp"].to_spark().count() == 3
-print("ANSWERS " + json.dumps(answers))
+print("ANSWERS " + json.dumps(answers, default=str))
 session.stop()
 """
 
@@ -45,6 +47,8 @@ def test_connect_gives_the_same_answers() -> None:
         "sp": [[1, 0], [2, 4], [3, 5]],
         "n": [[9]],
         "t": [["1.0"], ["2.0"], ["4.0"]],
+        "h": [[0.5], [1.0], [2.0]],
+        "m": [["2.333333"]],
     }
     assert json.loads(line.removeprefix("ANSWERS ")) == [expected, expected]
 

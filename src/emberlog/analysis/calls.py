@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from emberlog.analysis.arithmetic import UNITS
-from emberlog.analysis.functions import FUNCTIONS
+from emberlog.analysis.functions import FUNCTIONS, function_of
 from emberlog.analysis.terms import is_ground, walk
 from emberlog.diagnostics import Diagnostic, Label, did_you_mean
 from emberlog.patterns import BadPattern, read, read_finder
@@ -168,7 +168,7 @@ def _misplaced(function: str, span: Span) -> Diagnostic:
 
 
 def _call(call: Call) -> Iterator[Diagnostic]:
-    function = FUNCTIONS.get(call.function)
+    function = function_of(call)
     count = len(call.arguments)
     if function is None and call.function in AGGREGATES:
         yield _misplaced(call.function, call.span)

@@ -14,7 +14,7 @@ from emberlog.analysis.arithmetic import UNITS_OF_DATES, is_mixed, mixed_type
 from emberlog.analysis.conflicts import conflict, instead_of, instead_of_number, instead_of_operands
 from emberlog.analysis.constants import as_constant, as_written
 from emberlog.analysis.draft import Draft, Fact
-from emberlog.analysis.functions import FUNCTIONS, Family, aggregate_type
+from emberlog.analysis.functions import Family, aggregate_type, function_of
 from emberlog.analysis.infer import (
     LITERAL,
     Columns,
@@ -313,7 +313,8 @@ class _Elaborator:
                 assert_never(term)
 
     def _call(self, call: Call) -> tuple[Call, Guess]:
-        function = FUNCTIONS[call.function]
+        function = function_of(call)
+        assert function is not None
         arguments = [self._term(argument) for argument in call.arguments]
         if isinstance(function.parameters, tuple):
             wanted = (*function.parameters, *[function.parameters[-1]] * len(arguments))

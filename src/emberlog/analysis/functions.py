@@ -14,6 +14,7 @@ from typing import assert_never
 
 from emberlog.analysis.arithmetic import DURATIONS, always_fits, is_mixed, mean_type, mixed_type, rounded_type
 from emberlog.analysis.constants import decimal_type
+from emberlog.callables import PythonFunction
 from emberlog.syntax.nodes import Aggregate, Anonymous, Call, Collect, Constant, Parameter, Term, Variable
 from emberlog.types import BOOL, DATE, FLOAT, MAX_DIGITS, NUMBER, SYMBOL, TIMESTAMP, UNSIGNED, Type
 
@@ -141,6 +142,14 @@ _CHECKED_ON_INTEGERS = frozenset({"+", "-", "*", "neg", "abs"})
 _CONVERSIONS = {"to_number": "number", "to_unsigned": "unsigned"}
 
 
+def function_of(call: Call) -> Function | None:
+    """The function that a call names, given or of the language; None if there is none."""
+    given = call.given
+    if given is None:
+        return FUNCTIONS.get(call.function)
+    return Function(given.least, given.most, given.parameters or Family.ANY, given.result)
+
+
 def type_of(term: Term, types: Mapping[str, Type]) -> Type:
     """The type of an elaborated term, given the types of its variables."""
     match term:
@@ -148,6 +157,8 @@ def type_of(term: Term, types: Mapping[str, Type]) -> Type:
             return types[name]
         case Constant():
             return constant_type(term)
+        case Call(given=PythonFunction(result=given)):
+            return given
         case Call(function, arguments):
             if function in NARROWING:
                 return NARROWING[function]
@@ -218,7 +229,7 @@ def fallible(term: Term, types: Mapping[str, Type]) -> bool:
     """Can this elaborated term have no value for some values of its variables?"""
     match term:
         case Call(function, arguments):
-            if any(fallible(argument, types) for argument in arguments):
+            if term.given is not None or any(fallible(argument, types) for argument in arguments):
                 return True
             if function == "match":
                 return not isinstance(arguments[0], Constant)  # a pattern from the facts may be none

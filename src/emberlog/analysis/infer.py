@@ -20,6 +20,7 @@ from emberlog.analysis.layout import Layout
 from emberlog.analysis.program import Absent, Bind, Filter, Gather, Literal, Match, Spread
 from emberlog.analysis.strata import Part
 from emberlog.analysis.terms import operands
+from emberlog.callables import PythonFunction
 from emberlog.diagnostics import Label
 from emberlog.source import NOWHERE
 from emberlog.syntax.nodes import Aggregate, Call, Constant, Term, Variable
@@ -77,6 +78,8 @@ def term_type(term: Term, types: Mapping[str, Guess]) -> Guess:
             return types.get(name)
         case Constant():
             return literal_type(term)
+        case Call(given=PythonFunction(result=given)):
+            return given
         case Call(function, arguments):
             if function in NARROWING:
                 return NARROWING[function].wide
@@ -277,7 +280,8 @@ class _Wants:
                 if inner == LITERAL and want is not None and want.kind in ("number", "unsigned"):
                     inner = want
                 for argument in arguments:
-                    self._push(argument, inner if FUNCTIONS[function].result is None else None)
+                    own = term.given is not None or FUNCTIONS[function].result is not None
+                    self._push(argument, None if own else inner)
             case _:
                 pass
 

@@ -14,6 +14,7 @@ from typing import TypeAlias, assert_never
 from emberlog.diagnostics import Diagnostic
 from emberlog.source import NOWHERE, Span
 from emberlog.syntax.nodes import Aggregate, Comparison, Directive, Goal, Term, Test, Until
+from emberlog.tables import html_table
 from emberlog.types import Column, Type, Value
 
 
@@ -217,6 +218,21 @@ class Verdict:
     @property
     def holds(self) -> bool:
         return self.status in ("proved", "conditional")
+
+
+class Verdicts(list[Verdict]):
+    """Verdicts; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        told = [(v.predicate, v.aggregate, v.status, _because(v), v.terminates) for v in self]
+        return html_table(("predicate", "aggregate", "status", "because", "ends"), told)
+
+
+def _because(verdict: Verdict) -> str:
+    """The theorem with what it assumes, or what stands against it."""
+    if not verdict.holds:
+        return verdict.counterexample or verdict.reason
+    return ", if ".join(filter(None, (verdict.theorem, " and ".join(verdict.assumptions))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,9 @@ Simulate = Annotated[
     str | None,
     typer.Option(metavar="COSTS", help="Of workers that coordinate: under a simulated clock; latency=0.001,seed=3."),
 ]
+Functions = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A Python file: its annotated functions can be called by rules.")
+]
 Warnings = Annotated[str, typer.Option("--warnings", help="show, error (end with an error) or ignore.")]
 Params = Annotated[
     list[str] | None,
@@ -136,6 +139,7 @@ def run(
             help="Data that a run may keep in memory, such as 4GB (else a share of what is free); Spark's heap apart."
         ),
     ] = None,
+    functions: Functions = None,
     warnings: Warnings = "show",
     confine: Annotated[
         bool,
@@ -163,6 +167,8 @@ def run(
         warnings=chosen(warnings),
         files="confined" if confine else "anywhere",
     ) as engine:
+        if functions is not None:
+            engine.functions_from(functions)
         result = engine.run_file(
             program,
             facts or Path(),
@@ -195,6 +201,7 @@ def check(
     programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="Program files (.dl).")],
     param: Params = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    functions: Functions = None,
     warnings: Warnings = "show",
 ) -> None:
     """Check programs, and prove of each aggregate in recursion that it may stand there, or show facts that break it."""
@@ -202,7 +209,7 @@ def check(
         from emberlog.cli.check import as_json, check_file, print_text
 
     given = _params(param)
-    found = [check_file(program, given, chosen(warnings)) for program in programs]
+    found = [check_file(program, given, chosen(warnings), functions) for program in programs]
     if json:
         from json import dumps
 
@@ -230,6 +237,7 @@ def explain(
     coordination: Coordination = None,
     svg: Annotated[Path | None, typer.Option(help="Write a picture of the plan to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with plan and picture to this file.")] = None,
+    functions: Functions = None,
     warnings: Warnings = "show",
 ) -> None:
     """Show how a program would be evaluated with these options, which are those of `run`."""
@@ -237,6 +245,8 @@ def explain(
         from emberlog.engine import Engine, read_program
         from emberlog.syntax.parser import parse
     with Engine(executor=executor, warnings=chosen(warnings)) as engine:
+        if functions is not None:
+            engine.functions_from(functions)
         plan = engine.explain_program(
             parse(read_program(program)),
             _params(param),
@@ -276,6 +286,7 @@ def why(
     html: Annotated[Path | None, typer.Option(help="Write the answer as a page to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the answer as a picture to this file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    functions: Functions = None,
     warnings: Warnings = "show",
 ) -> None:
     """Run a program and tell why a row holds, or with --not why it does not."""
@@ -284,6 +295,8 @@ def why(
         from emberlog.engine import Engine
 
     with Engine(executor=executor, warnings=chosen(warnings)) as engine:
+        if functions is not None:
+            engine.functions_from(functions)
         result = engine.run_file(program, facts or Path(), None, _params(param), evaluator, naive=naive)
         found = answers(result, row, absent, all, {"depth": depth, "width": width, "budget": budget})
     for path, text in ((svg, joined(found, "svg")), (html, joined(found, "html"))):

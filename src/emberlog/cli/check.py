@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from emberlog.analysis.check import check_aggregates
+from emberlog.analysis.given import with_functions
 from emberlog.analysis.parameters import check_parameters
 from emberlog.analysis.program import Verdict
 from emberlog.asked import conditions_as_rules
+from emberlog.callables import functions_of_file
 from emberlog.diagnostics import Diagnostic, ProgramError, render
 from emberlog.engine import read_program
 from emberlog.notices import Notices, tell_of_program
@@ -36,11 +38,13 @@ class Checked:
         return not self.mistakes and all(verdict.holds for verdict in self.verdicts)
 
 
-def check_file(path: Path, params: Params, warnings: Notices = "show") -> Checked:
+def check_file(path: Path, params: Params, warnings: Notices = "show", functions: Path | None = None) -> Checked:
     """The verdicts on a program's aggregates, and what is odd about it."""
     check_parameters(params)
     try:
-        checked = check_aggregates(conditions_as_rules(parse(read_program(path))), {}, params)
+        given = {} if functions is None else {function.name: function for function in functions_of_file(functions)}
+        program = with_functions(parse(read_program(path)), given)
+        checked = check_aggregates(conditions_as_rules(program), {}, params)
         if warnings == "error":
             tell_of_program(checked.warnings, warnings)
         return Checked(path, checked.verdicts, () if warnings == "ignore" else checked.warnings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
-from emberlog.analysis.functions import FUNCTIONS, type_of
+from emberlog.analysis.functions import function_of, type_of
 from emberlog.analysis.program import (
     Absent,
     Bind,
@@ -139,8 +139,9 @@ class _Reader:
     def _term(self, term: Term) -> None:
         """Functions tell the types of their arguments."""
         match term:
-            case Call(function, arguments):
-                wanted = FUNCTIONS[function].parameters if function in FUNCTIONS else ()
+            case Call(_, arguments):
+                known = function_of(term)
+                wanted = () if known is None else known.parameters
                 types = (*wanted, *[wanted[-1]] * len(arguments)) if isinstance(wanted, tuple) and wanted else ()
                 for argument, type in zip(arguments, types, strict=False):
                     if isinstance(argument, Variable):

@@ -17,6 +17,8 @@ from typing import Any
 
 from emberlog.analysis.arithmetic import is_mixed
 from emberlog.analysis.functions import DEFAULT_STEP, NARROWING
+from emberlog.callables import PythonFunction
+from emberlog.sql.calling import calling_of
 from emberlog.syntax.nodes import Constant
 from emberlog.types import MAX_DIGITS, Type, integer_range
 
@@ -63,6 +65,20 @@ def function_for(name: str, operands: tuple[Type, ...], result: Type) -> tuple[s
         table = _TABLES.get(kind, {})
     function = table.get(name)
     return None if function is None else (f"{kind}_{_plain(name)}", function)
+
+
+@lru_cache(maxsize=1024)
+def given_function(function: PythonFunction, kinds: tuple[Type, ...]) -> Callable[..., Any]:
+    """A function of the user for arguments of these types."""
+    calling = calling_of(function, kinds)
+
+    def value(*arguments: Any) -> Any:
+        try:
+            return calling.of(arguments)
+        except Exception:  # whether that is an error, the ordinary engine says
+            raise Missing from None
+
+    return value
 
 
 def _plain(name: str) -> str:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, assert_never
 
 from emberlog.analysis.functions import type_of
+from emberlog.callables import PythonFunction
 from emberlog.maintain import functions
 from emberlog.maintain.functions import constant_value, function_for
 from emberlog.maintain.nests import Check, Each, Lack, Let, Look, Nest, Step, Unsupported
@@ -44,6 +45,11 @@ class Text:
             case Constant():
                 self.constants.append(constant_value(term))
                 return f"c{len(self.constants) - 1}"
+            case Call(_, arguments, given=PythonFunction() as given):
+                name = f"given_{given.number}"
+                kinds = [type_of(argument, self.nest.types) for argument in arguments]
+                self.globals[name] = functions.given_function(given, tuple(kinds))
+                return f"{name}({', '.join(map(self.term, arguments))})"
             case Call(function, arguments):
                 types = tuple(type_of(argument, self.nest.types) for argument in arguments)
                 found = function_for(function, types, type_of(term, self.nest.types))

@@ -160,7 +160,7 @@ def _rename_term(old: Term, names: Mapping[str, str]) -> Term:
     match old:
         case Variable(variable):
             return Variable(names.get(variable, variable), span=old.span)
-        case Call(function, arguments):
-            return Call(function, tuple(_rename_term(argument, names) for argument in arguments), span=old.span)
+        case Call(_, arguments):
+            return replace(old, arguments=tuple(_rename_term(argument, names) for argument in arguments))
         case _:
             return old

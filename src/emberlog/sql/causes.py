@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeAlias
 
 from emberlog.analysis.arithmetic import DURATIONS
 from emberlog.analysis.functions import LONGEST_PADDED, NARROWING, type_of
+from emberlog.callables import PythonFunction
 from emberlog.patterns import BadPattern, read
+from emberlog.sql.calling import calling_of
 from emberlog.syntax.nodes import Call, Constant, Term, Variable
 from emberlog.types import Type, integer_range
 
@@ -44,7 +47,7 @@ _OF_KINDS = {
     **dict.fromkeys(("date", "timestamp"), "a date lies outside of the years 1 to 9999"),
 }
 
-Value: TypeAlias = bool | int | float | str | Decimal
+Value: TypeAlias = bool | int | float | str | date | Decimal
 
 
 class _Missing(Exception):
@@ -71,11 +74,11 @@ class Causes:
         possible: dict[str, None] = {}
         everything: dict[str, None] = {}
         for call in calls:
-            general = CAUSES.get(call.function)
+            general = CAUSES.get(call.function) if call.given is None else f"`{call.function}` gives no value"
             kind = type_of(call, self._types).kind
             if call.function == "/" and kind == "float":
                 general = _ZERO
-            elif call.function in ("+", "-", "*"):
+            elif call.function in ("+", "-", "*") and call.given is None:
                 general = _OF_KINDS.get(kind, general)
             if general is None or (call.function == "match" and isinstance(call.arguments[0], Constant)):
                 continue
@@ -97,6 +100,9 @@ class Causes:
                 return _read(self._shown[name], self._types.get(name))
             case Variable(name) if name in self._bound and name not in within:
                 return self._value(self._bound[name], (*within, name))
+            case Call(_, arguments, given=PythonFunction() as given):
+                kinds = [type_of(argument, self._types) for argument in arguments]
+                return _given(given, kinds, [self._value(argument, within) for argument in arguments])
             case Call(function, arguments):
                 return _apply(function, [self._value(a, within) for a in arguments], type_of(term, self._types))
             case _:
@@ -114,10 +120,26 @@ def _read(text: str, type: Type | None) -> Value:
                 return Decimal(text)
             case "symbol":
                 return text
+            case "bool":
+                return text.lower() == "true"
+            case "date":
+                return date.fromisoformat(text)
+            case "timestamp":
+                return datetime.fromisoformat(text)
             case _:
                 raise _Unknown
     except (ValueError, ArithmeticError):
         raise _Unknown from None
+
+
+def _given(function: PythonFunction, kinds: list[Type], values: list[Value]) -> Value:
+    """The value of a function of the user, called once more."""
+    try:
+        found: Value = calling_of(function, kinds).of(values)
+    except Exception as error:
+        told = str(error) if isinstance(error, TypeError) and str(error).startswith("gave ") else ""
+        raise _Missing(f"`{function.name}` {told or f'raised {type(error).__name__}: {error}'}") from error
+    return found
 
 
 def _apply(function: str, values: list[Value], type: Type) -> Value:
@@ -193,6 +215,8 @@ def _of_integers(function: str, one: int, other: int, type: Type) -> int:
 
 def _converted(function: str, value: Value, type: Type) -> Value:
     failed = CAUSES[function]
+    if isinstance(value, date):
+        raise _Unknown
     if isinstance(value, str) and not re.fullmatch(_NUMBER.get(function, "[+-]?[0-9]+"), value):
         raise _Missing(f"{failed} ({value!r} is not a {type.kind})")
     try:

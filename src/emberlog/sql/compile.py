@@ -163,7 +163,10 @@ class _Compiler:
         """A query with the parameters that it uses: what was computed and not read has left its constants behind."""
         sql = root.sql(dialect=self.dialect.name)
         used = {name: self.terms.parameters[name] for name in re.findall(r"[:$](p[0-9]+)\b", sql)}
-        return Statement(sql, used, frozenset(name for name in OUR_FUNCTIONS if name.upper() in sql.upper()))
+        upper = sql.upper()
+        needs = frozenset(name for name in OUR_FUNCTIONS if name.upper() in upper)
+        calls = {name: given for name, given in self.terms.calls.items() if f"{name.upper()}(" in upper}
+        return Statement(sql, used, needs, calls=calls)
 
     def query(self, plan: Plan) -> Deep[_Query]:
         """The rows of a plan as a query of its own, its columns under their SQL names."""

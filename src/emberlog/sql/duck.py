@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
+from inspect import Parameter, Signature
 from pathlib import Path
 from threading import RLock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError, UsageError, sized
 from emberlog.memory import NOISE, Budget
 from emberlog.plan.origins import Pieces
+from emberlog.sql.calling import arrow_type
 from emberlog.sql.engine import SqlEngine
-from emberlog.sql.statement import DUCKDB_PRELUDE, EXACT, FLOAT_TEXT, LOWER, PATTERN, UPPER, Statement
+from emberlog.sql.statement import DUCKDB_PRELUDE, EXACT, FLOAT_TEXT, LOWER, PATTERN, UPPER, GivenFunction, Statement
 from emberlog.store.forms import Stream
 
 if TYPE_CHECKING:
@@ -135,6 +137,32 @@ class DuckEngine(SqlEngine):
                     EXACT, compute, ["VARCHAR", "VARCHAR", "VARCHAR", int, int], "VARCHAR", null_handling=nulls
                 )
             self._given.add(name)
+
+        for name in statement.calls.keys() - self._given:
+            self._give(name, statement.calls[name])
+            self._given.add(name)
+
+    def _give(self, name: str, given: GivenFunction) -> None:
+        """Registers a function of the user: it gets columns, a few thousand rows of them at a time."""
+        from duckdb.func import FunctionNullHandling, PythonUDFType
+
+        calling = given.calling
+        type = arrow_type(calling.result, calling.precision, calling.scale)
+
+        def function(*columns: Any) -> Any:
+            return calling.column(columns, type)
+
+        # DuckDB counts the parameters of a function.
+        places = [Parameter(f"c{i}", Parameter.POSITIONAL_ONLY) for i in range(len(given.parameters))]
+        function.__signature__ = Signature(places)  # type: ignore[attr-defined]
+        self._connection.create_function(
+            name,
+            function,
+            [*given.parameters],
+            given.result,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+        )
 
     def _interruptibly(self, work: Callable[[], Answer]) -> Answer:
         """Python sees Ctrl-C when a call returns, which a long statement does not: it runs in another thread."""

@@ -18,10 +18,11 @@ from uuid import uuid4
 from emberlog.diagnostics import EmberlogError, ExecutionError, LimitError
 from emberlog.memory import FEWER
 from emberlog.sessions import TaggedJobs, is_gone, lost
+from emberlog.sql.calling import arrow_type
 from emberlog.sql.dialect import Dialect
 from emberlog.sql.engine import SqlEngine
 from emberlog.sql.spark_dialect import Spark
-from emberlog.sql.statement import EXACT, EXTRACT, FLOAT_TEXT, MATCHES, PATTERN, Statement
+from emberlog.sql.statement import EXACT, EXTRACT, FLOAT_TEXT, MATCHES, PATTERN, GivenFunction, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +78,8 @@ class SparkEngine(SqlEngine):
     def query(self, statement: Statement) -> Any:
         for name in statement.needs - self._given:
             self._give(name)
+        for name in statement.calls.keys() - self._given:
+            self._give_users(name, statement.calls[name])
         with self.staged(statement):
             return self.session.sql(statement.sql, args=dict(statement.parameters) or None)
 
@@ -103,6 +106,27 @@ class SparkEngine(SqlEngine):
             # The module travels along: it needs nothing else of this package.
             register_pickle_by_value(module)  # type: ignore[no-untyped-call]
             self.session.udf.register(name, udf(function, type, useArrow=False))
+        self._given.add(name)
+
+    def _give_users(self, name: str, given: GivenFunction) -> None:
+        """Registers a function of the user, which gets columns of Arrow."""
+        import pyarrow as pa
+        from pyspark.cloudpickle import register_pickle_by_value
+        from pyspark.sql.pandas.functions import arrow_udf
+
+        from emberlog.sql import calling as module
+
+        register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        calling, whole = given.calling, given.calling.result == "unsigned"  # which is a decimal to Spark
+        digits = ("decimal", 20, 0) if whole else (calling.result, calling.precision, calling.scale)
+        type = arrow_type(*digits)
+
+        def function(*columns: Any) -> Any:
+            return calling.column(columns, type)
+
+        # Spark reads from the annotations that it is a function of columns.
+        function.__annotations__ = {"columns": pa.Array, "return": pa.Array}
+        self.session.udf.register(name, arrow_udf(function, given.result))  # type: ignore[call-overload]
         self._given.add(name)
 
     # --- the interface -------------------------------------------------------------------------------------------

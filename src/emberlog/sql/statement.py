@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+
+from emberlog.sql.calling import Calling
 
 Parameter = bool | int | float | str | Decimal
 
@@ -45,6 +47,18 @@ class Statement:
     parameters: Mapping[str, Parameter]
     needs: frozenset[str] = frozenset()
     stages: tuple[Stage, ...] = ()  # what is computed before, in this order
+    calls: Mapping[str, GivenFunction] = field(
+        default_factory=dict
+    )  # functions of the user, by their names in the text
+
+
+@dataclass(frozen=True)
+class GivenFunction:
+    """A function of the user for arguments of these types, which are those of the engine."""
+
+    calling: Calling
+    parameters: tuple[str, ...]
+    result: str
 
 
 @dataclass(frozen=True)

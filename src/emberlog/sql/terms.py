@@ -16,13 +16,15 @@ from sqlglot import exp
 from emberlog.analysis import functions
 from emberlog.analysis.arithmetic import as_decimal
 from emberlog.analysis.functions import may_lack, type_of
+from emberlog.callables import PythonFunction
 from emberlog.patterns import may_go_deep
 from emberlog.plan.logical import Condition
 from emberlog.sql.build import Sql, any_of, call, cast, is_null, negated, number, text, when
+from emberlog.sql.calling import calling_of
 from emberlog.sql.decimals import decimal_function
 from emberlog.sql.dialect import Dialect, in_range
 from emberlog.sql.moments import moment_function, truncated
-from emberlog.sql.statement import EXTRACT, MATCHES, PATTERN, Parameter
+from emberlog.sql.statement import EXTRACT, MATCHES, PATTERN, GivenFunction, Parameter
 from emberlog.sql.texts import text_function
 from emberlog.syntax.nodes import Call, Comparison, Constant, Term, Test, Variable
 from emberlog.types import FLOAT, INT64_MAX, Type
@@ -46,6 +48,7 @@ class Terms:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.parameters: dict[str, Parameter] = {}
+        self.calls: dict[str, GivenFunction] = {}
 
     def parameter(self, value: Parameter) -> Sql:
         name = f"p{len(self.parameters)}"
@@ -133,6 +136,9 @@ class Terms:
                 return truncated(unit, self.term(moment, scope, types, unsure), type_of(moment, types), self.dialect)
             case Call("regexp_extract", (subject, Constant(str() as pattern), Constant(int() as group))):
                 return self._extracted(self.term(subject, scope, types, unsure), pattern, group)
+            case Call(_, arguments, given=PythonFunction() as given):
+                values = [self.term(argument, scope, types, unsure) for argument in arguments]
+                return self._given(given, values, [type_of(argument, types) for argument in arguments])
             case Call(function, arguments):
                 values = [self.term(argument, scope, types, unsure) for argument in arguments]
                 kinds = [type_of(argument, types) for argument in arguments]
@@ -202,6 +208,14 @@ class Terms:
                 return self._matched(values[1], call(PATTERN, values[0]), values[0].copy())
             case _:
                 return text_function(function, values, self.dialect)
+
+    def _given(self, function: PythonFunction, values: list[Sql], kinds: list[Type]) -> Sql:
+        """A call of a function of the user. Each list of types is a function of its own to the engine."""
+        own = "_".join(f"{kind.kind}{kind.precision}{kind.scale}" for kind in kinds)
+        name = f"emberlog_call_{function.number}_{own}"
+        types = tuple(self.dialect.type_name(kind) for kind in kinds)
+        self.calls[name] = GivenFunction(calling_of(function, kinds), types, self.dialect.type_name(function.result))
+        return call(name, *(cast(value, type) for value, type in zip(values, types, strict=True)))
 
     def _arithmetic(self, operator: str, left: Sql, right: Sql, type: Type) -> Sql:
         if type.is_integer:

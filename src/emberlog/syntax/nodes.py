@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from emberlog.callables import PythonFunction
 from emberlog.source import NOWHERE, Span
 
 
@@ -68,12 +69,14 @@ class Parameter:
 class Call:
     """A function or operator applied to terms.
 
-    Operators are calls too: `+ - * / % ^` with two arguments, `neg` for the unary minus.
+    Operators are calls too: `+ - * / % ^` with two arguments, `neg` for the unary minus. `given` is the function of
+    Python that the name stands for, if the caller gave one.
     """
 
     function: str
     arguments: tuple[Term, ...]
     span: Span = _span()
+    given: PythonFunction | None = field(default=None, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Loops of a worker that owns a part of every table: what it derives for others goes to outboxes.
 
-A fact is owned by a hash of its home columns (`kernels.owners` computes the same), as numbers that count from an origin. Own facts go into the tables,
-so that these hold nothing else; of others the keys and the value are appended to lists, one for each table, which
-whoever called the loops empties.
+A fact is owned by a hash of its home columns, as numbers that count from an origin (`kernels.owners` computes the
+same). Own facts go into the tables, so that these hold nothing else; of others the keys and the value are appended to
+lists, one for each table, which whoever called the loops empties.
 """
 
 from __future__ import annotations

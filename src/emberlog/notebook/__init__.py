@@ -1,0 +1,1 @@
+"""Notebooks: cells of rules, over the tables of the notebook."""
