@@ -57,6 +57,7 @@ class Choice:
     uncoordinated: str = ""  # where workers were to coordinate: why they do not share it out
     continued: Continued | None = None
     continues: tuple[str, ...] = ()
+    driver: str = ""  # of a stratum without recursion: the relation whose rows loops go through
 
     @property
     def whole(self) -> KernelProgram | None:
@@ -128,6 +129,8 @@ class Choice:
                 return f"kernel: interpreted over columns ({self.why}); with more rows {self._loops}"
             case "trial":
                 return f"kernel: {self._loops}; sql while it is small"
+            case "loops" if self.driver:
+                return f"kernel: one pass over the rows of {self.driver}, pivot by pivot: {self.why}"
             case "loops":
                 return f"kernel: {self._loops}"
             case "workers":
