@@ -200,8 +200,6 @@ def _obstacle(program: KernelProgram | Ineligible) -> str:
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
     """The choice for a stratum where another executor evaluates it, or other workers do."""
     placed = replace(choice, setting=setting)
-    if setting.executor == "spark":
-        placed = replace(placed, continued=None)
     # What threads of one process keep does not depend on how many they are.
     same = not choice.by_kernels or choice.setting.executor == setting.executor == "local"
     return placed if same else keeping(placed, stratum, plan, setting.rows)

@@ -93,7 +93,7 @@ class DistributedKernels:
         """
         from emberlog.kernels.worker import KernelWorker
 
-        program, clock, stratum_names = choice.program, meter.clock, ", ".join(stratum.names)
+        program, clock, stratum_names = choice.whole, meter.clock, ", ".join(stratum.names)
         assert program is not None
         with clock.step("start workers"):
             folder = self._folder()
@@ -136,9 +136,9 @@ class DistributedKernels:
         found = {p.relation: self._take(p.relation, done, _made(program, p), names) for p in decision.partials}
         counts = {table.name: sum(report["counts"][table.name] for report in told) for table in program.tables}
         self.sizes |= counts
-        stats.facts = sum(counts.values())
-        meter.check(stats, stats.facts)
-        meter.rows += stats.facts
+        stats.facts = sum(counts[name] for name in stratum.names)
+        meter.check(stats, sum(counts.values()))
+        meter.rows += sum(counts.values())
         return found
 
     def _refuse_infinity(self, stratum: Stratum, stats: StratumStats, decision: Decision) -> None:

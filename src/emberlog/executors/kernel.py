@@ -111,6 +111,11 @@ def evaluate_locally(
     return {name: KernelResult(name, evaluated, infinite, meter.stop) for name in evaluated.counts}
 
 
+def by_loops_of(stratum: Stratum) -> str:
+    """How a stratum was evaluated with which the loops of another one went on."""
+    return f"by the loops of {', '.join(stratum.names)}, pivot by pivot"
+
+
 def evaluate_in_one_pass(
     sql: SqlEvaluator,
     program: KernelProgram,

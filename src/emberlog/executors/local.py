@@ -18,7 +18,7 @@ from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted, sized
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
 from emberlog.executors.direct import copies, different_rows, direct_rows
-from emberlog.executors.kernel import KernelResult, as_bag, evaluate_in_one_pass, evaluate_locally
+from emberlog.executors.kernel import KernelResult, as_bag, by_loops_of, evaluate_in_one_pass, evaluate_locally
 from emberlog.executors.session import active_session
 from emberlog.memory import Budget
 from emberlog.plan.logical import scans
@@ -269,7 +269,7 @@ class LocalExecutor(Executor):
         continued = () if choice.continued is None else choice.continued.strata
         self.pushing.done(stratum, decision, [name for above in continued for name in above.names])
         for above in continued:
-            self.finished[above.names] = f"by the loops of {', '.join(stratum.names)}, pivot by pivot"
+            self.finished[above.names] = by_loops_of(stratum)
 
     def _apart(self, choice: Choice, stratum: Stratum) -> Choice:
         return apart(choice, stratum, self.plan, self.pushing.rows)

@@ -30,8 +30,9 @@ class GivenUp(ExecutionError):
 
 @dataclass(frozen=True)
 class KernelWorker:
-    """Evaluates a component. Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read.
-    Those that are copies are made here, of relations that come whole as `file/p`.
+    """Evaluates a component, and strata above it that are part of the program.
+
+    Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read. Those that are copies are made here, of relations that come whole as `file/p`.
 
     It writes the rows of those relations that the choices keep (None: all), and what is asked of the others.
     """
@@ -63,7 +64,8 @@ class KernelWorker:
         statics = {
             static.name: self._table(static.name, copied(f"static/{static.name}")) for static in self.program.statics
         }
-        exits = {name: self._table(name, copied(f"exit/{name}")) for name in stats.predicates}
+        first = [name for name in stats.predicates if name not in self.program.heads_above]
+        exits = {name: self._table(name, copied(f"exit/{name}")) for name in first}
         starts = {n: self._table(n, inputs[f"start/{n}"]) for n in stats.predicates} if self.iterated else None
         try:
             spill = str(output.folder / "spill")
