@@ -32,7 +32,8 @@ class GivenUp(ExecutionError):
 class KernelWorker:
     """Evaluates a component, and strata above it that are part of the program.
 
-    Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read. Those that are copies are made here, of relations that come whole as `file/p`.
+    Inputs are named `static/p`, `exit/p` and `start/p` and have the columns that are read. Those that are copies are
+    made here, of relations that come whole as `file/p`.
 
     It writes the rows of those relations that the choices keep (None: all), and what is asked of the others.
     """
