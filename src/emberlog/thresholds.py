@@ -25,6 +25,7 @@ MAINTAINED_ROWS = 50_000  # input rows from which compiled loops over columns ma
 SHORT_SECONDS = 0.3
 SHORT_FACTS = 200_000
 
+LOOPED_ROWS = 10_000_000  # rows of kernels that a stratum without recursion joins: loops are compiled sooner
 JOINED_ROWS = 200_000  # rows of a join over Arrow's columns; DuckDB joins more faster than it is started
 SHARED_ROWS = 1 << 20  # rows: statements over more may outgrow the memory, so that they are computed in pieces
 SORTED_ROWS = 20_000_000  # rows of a result that are sorted before they are written: more take longer than all the rest

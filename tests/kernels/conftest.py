@@ -17,6 +17,7 @@ from emberlog.kernels import cache
 from emberlog.kernels.cache import COMPILES
 
 BOTH = {
+    "test_above.py",
     "test_differential.py",
     "test_known.py",
     "test_programs.py",
@@ -27,6 +28,7 @@ BOTH = {
     "test_wide.py",
 }
 COMPILED = {
+    "test_a_sum_above_that_leaves_64_bits_is_an_error_and_the_recursion_is_not",
     "test_what_leaves_64_bits_is_an_error_as_in_sql",
     "test_a_division_without_a_value",
     "test_values_near_the_ends_of_64_bits_are_exact",

@@ -58,6 +58,7 @@ class Choice:
     uncoordinated: str = ""  # where workers were to coordinate: why they do not share it out
     continued: Continued | None = None
     continues: tuple[str, ...] = ()
+    driver: str = ""  # of a stratum without recursion: the relation whose rows loops go through
 
     @property
     def whole(self) -> KernelProgram | None:
@@ -133,6 +134,8 @@ class Choice:
                 return f"kernel: interpreted over columns ({self.why}); with more rows {self._loops}"
             case "trial":
                 return f"kernel: {self._loops}; sql while it is small"
+            case "loops" if self.driver:
+                return f"kernel: one pass over the rows of {self.driver}, pivot by pivot: {self.why}"
             case "loops":
                 return f"kernel: {self._loops}"
             case "workers":
@@ -214,8 +217,6 @@ def _shared_out(program: KernelProgram, setting: Setting) -> WorkerPlan | Inelig
 def with_setting(choice: Choice, stratum: Stratum, plan: ProgramPlan, setting: Setting) -> Choice:
     """The choice for a stratum where another executor evaluates it, or other workers do."""
     placed = replace(choice, setting=setting)
-    if setting.executor == "spark":
-        placed = replace(placed, continued=None)
     # What threads of one process keep does not depend on how many they are.
     same = not choice.by_kernels or choice.setting.executor == setting.executor == "local"
     return placed if same else keeping(placed, stratum, plan, setting.rows)

@@ -20,6 +20,7 @@ ALLOWED: dict[str, tuple[object, ...]] = {
     "decompose": (True, False),
     "exchange": (True, False),
     "ordered": (True, False),
+    "strata": ("auto", "sql"),
 }
 
 
@@ -29,6 +30,7 @@ class Wishes:
     `storage="hash"` keeps every table hashed, `"rows"` asks for rows of sets, `"loops"` for loops over single facts,
     `"columns"` for the interpreter, however much it is.
     `ordered=False` takes up values in the order in which they come, not small ones (of sums: large changes) first.
+    `strata="sql"` leaves strata without recursion to statements.
     `partition` gives the argument (from 0) by which a recursive predicate is divided among workers, in place of what
     the analysis finds. `join` makes Spark SQL broadcast the smaller side of joins, or shuffle both, where it would
     choose by itself. `coordination` makes workers share components out and keep in step in a mode of `workers.modes`;
@@ -41,6 +43,7 @@ class Wishes:
     storage: Storage = "auto"
     ordered: bool = True
     partition: Mapping[str, int] | None = None
+    strata: Literal["auto", "sql"] = "auto"
     join: Literal["auto", "broadcast", "shuffle"] = "auto"
     coordination: str | None = None
     straggle: str | None = None
@@ -54,9 +57,10 @@ class Wishes:
 
     @property
     def continues(self) -> bool:
-        """True if loops may go on with strata above: nobody asks for a way in which pivots are not by themselves."""
+        """True if loops may evaluate strata without recursion: nobody asks for a way in which pivots are not by
+        themselves."""
         apart = self.decompose and not self.swaps and self.coordination is None
-        return apart and self.storage not in ("rows", "columns")
+        return apart and self.strata == "auto" and self.storage not in ("rows", "columns")
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> Wishes:

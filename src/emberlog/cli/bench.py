@@ -162,6 +162,15 @@ def goals(
 
 
 @commands.command()
+def strata(
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Joins beside a recursion: by its loops, and by DuckDB from its rows."""
+    _tell(from_checkout("strata").run(_target(out), quick, _say))
+
+
+@commands.command()
 def coordination(
     simulate: Annotated[bool, typer.Option("--simulate", help="Under a simulated clock, for any number.")] = False,
     costs: Annotated[

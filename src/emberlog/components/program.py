@@ -18,6 +18,7 @@ from emberlog.syntax.nodes import Comparison, Term
 from emberlog.types import Type
 
 OVER_COLUMNS = "over columns"
+COMPILED = "by compiled loops"
 INTERPRETED = f"interpreted {OVER_COLUMNS}"  # how small components are evaluated, as `stats` and `explain` tell it
 TOLERANCE = 1e-12  # a float sum has changed when it differs by more than this part of it
 

@@ -13,7 +13,8 @@ from emberlog.syntax.printer import show
 
 def show_nest(nest: Nest, program: KernelProgram) -> list[str]:
     """The loops that start from a fact, one line each, each inside of the one before."""
-    lines = [f"for each new {nest.table}({_columns(_arity(nest.table, program), (), (), nest.binds)})"]
+    facts = "finished" if nest.above else "new"
+    lines = [f"for each {facts} {nest.table}({_columns(_arity(nest.table, program), (), (), nest.binds)})"]
     lines += [f"if {show(check.condition)}" for check in nest.checks]
     for step in nest.steps:
         lines += _step(step, program)
@@ -28,8 +29,9 @@ def _step(step: Step, program: KernelProgram) -> Iterator[str]:
         case Probe(relation, bound, terms, binds, exists, absent):
             word = "unless" if absent else "if" if exists or not binds else "for each"
             yield f"{word} {relation}({_columns(_arity(relation, program), bound, terms, binds)})"
-        case Walk(relation, bound, terms, binds):
-            yield f"for each known {relation}({_columns(_arity(relation, program), bound, terms, binds)})"
+        case Walk(relation, bound, terms, binds, absent):
+            word = "unless" if absent else "for each known"
+            yield f"{word} {relation}({_columns(_arity(relation, program), bound, terms, binds)})"
         case Meet(variable, one, other):
             yield f"for each {variable} in both"
             yield from (f"  {line}" for probe in (one, other) for line in _step(probe, program))

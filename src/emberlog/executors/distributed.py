@@ -107,7 +107,7 @@ class DistributedKernels:
         Raises `Unavailable` or `GivenUp` where SQL has to evaluate the component, and `NotInParts` where rows have to
         be kept.
         """
-        program, clock, stratum_names = choice.program, meter.clock, ", ".join(stratum.names)
+        program, clock, stratum_names = choice.whole, meter.clock, ", ".join(stratum.names)
         assert program is not None
         with clock.step("start workers"):
             folder = self._folder()
@@ -131,14 +131,14 @@ class DistributedKernels:
         found = {p.relation: self._take(p.relation, done, _made(program, p), given.names) for p in decision.partials}
         counts = {table.name: sum(report["counts"][table.name] for report in told) for table in program.tables}
         self.sizes |= counts
-        stats.facts = sum(counts.values())
-        meter.check(stats, stats.facts)
-        meter.rows += stats.facts
+        stats.facts = sum(counts[name] for name in stratum.names)
+        meter.check(stats, sum(counts.values()))
+        meter.rows += sum(counts.values())
         return found
 
     def _given(self, stratum: Stratum, choice: Choice, meter: Meter) -> WorkersInput:
         """What workers read: numbers, and the program with its constants as such."""
-        program, plan = choice.program, choice.worker_plan
+        program, plan = choice.whole, choice.worker_plan
         assert program is not None
         copies = {} if plan is not None else self._copies(stratum, program)
         frames = self._frames(stratum, program, copies)

@@ -12,7 +12,7 @@ from emberlog.executors.direct import direct_rows
 from emberlog.plan.logical import Distinct, Fold, Group, Plan, Project, Scan, Union, columns, keep
 from emberlog.plan.origins import Heavy
 from emberlog.plan.strata import RelationPlan, Stratum
-from emberlog.sql.evaluate import SqlEvaluator
+from emberlog.sql.evaluate import COMPUTED_ONCE, SqlEvaluator
 from emberlog.stats import MOST_ROUNDS, Meter, StratumStats
 from emberlog.stopping import Stop
 from emberlog.syntax.nodes import Constant, Until, Variable
@@ -109,6 +109,42 @@ def evaluate_locally(
     meter.check(stats, found)
     meter.rows += found
     return {name: KernelResult(name, evaluated, infinite, meter.stop) for name in evaluated.counts}
+
+
+def by_loops_of(stratum: Stratum) -> str:
+    """How a stratum was evaluated with which the loops of another one went on."""
+    return f"by the loops of {', '.join(stratum.names)}, pivot by pivot"
+
+
+def evaluate_in_one_pass(
+    sql: SqlEvaluator,
+    program: KernelProgram,
+    rows: KernelResult,
+    stats: StratumStats,
+    meter: Meter,
+    choices: Choices,
+    fetch: Callable[[str], pa.Table],
+) -> dict[str, KernelResult]:
+    """Evaluates a stratum without recursion by loops over `rows`; `fetch` gives the rows of other relations."""
+    from emberlog.kernels.cache import COMPILING
+    from emberlog.kernels.once import Rows, evaluate_once
+    from emberlog.kernels.watch import Failed, MeterWatch
+
+    names, compiled = ", ".join(program.heads_above), COMPILING.seconds
+    with sql.guarded(stats):
+        statics = {static.name: fetch(static.name) for static in program.statics}
+    watch = MeterWatch(meter, stats, False, None, choices.budget)
+    with meter.deadline.enforced(f"computing {names}"):
+        evaluated = evaluate_once(program, Rows(rows.name, rows.evaluated), statics, watch, choices)
+        if evaluated.has_infinite_sums():
+            raise Failed
+    stats.evaluator, stats.how, stats.stopped = "kernel", evaluated.how, COMPUTED_ONCE
+    stats.derivations, stats.facts = evaluated.derivations, sum(evaluated.counts.values())
+    meter.clock.part("compile", names, COMPILING.seconds - compiled)
+    meter.clock.part("encode", names, evaluated.encoder.encoding.seconds)
+    meter.check(stats, stats.facts)
+    meter.rows += stats.facts
+    return {name: KernelResult(name, evaluated, stop=meter.stop) for name in evaluated.counts}
 
 
 def first_rows(

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from emberlog.choose.once import refine_once
 from emberlog.choose.strata import Choice, apart, refine, refusal
 from emberlog.choose.ways import Inputs
 from emberlog.compiled import Compiled
@@ -17,10 +18,7 @@ from emberlog.data.write import write_pieces, write_table
 from emberlog.diagnostics import UsageError, counted, sized
 from emberlog.executors.base import Executor, Given, Options, check_obligations, counted_relations
 from emberlog.executors.direct import copies, different_rows, direct_rows
-from emberlog.executors.kernel import (
-    as_bag,
-    evaluate_locally,
-)
+from emberlog.executors.kernel import KernelResult, as_bag, by_loops_of, evaluate_in_one_pass, evaluate_locally
 from emberlog.executors.session import active_session
 from emberlog.memory import Budget
 from emberlog.plan.logical import scans
@@ -149,7 +147,7 @@ class LocalExecutor(Executor):
         stats.placement = place_in_process(stats)
 
     def _evaluate(self, stratum: Stratum, stats: StratumStats) -> None:
-        choice = self._refined(self.choices[stratum.names])
+        choice = self._refined(stratum)
         if stratum.names in self.finished:
             stats.evaluator, stats.how, stats.stopped = "kernel", self.finished[stratum.names], COMPUTED_ONCE
             stats.facts = sum(map(self.count, stratum.names))
@@ -162,14 +160,20 @@ class LocalExecutor(Executor):
             check_obligations(self.sql, stratum, stats, self.plan.signatures)
             match choice.evaluator:
                 case "sql" | "columns":
-                    stats.because = choice.why if stratum.evaluation != "once" else ""
+                    stats.because = choice.why if stratum.evaluation != "once" or choice.evaluator == "sql" else ""
                     self._by_sql(stratum, stats)
                 case "trial":
                     self._by_sql_if_short(stratum, choice, stats)
+                case "loops" if choice.driver:
+                    self._in_one_pass(stratum, choice, stats)
                 case "interpreter" | "loops" | "workers":
                     self._by_kernels(stratum, choice, stats)
 
-    def _refined(self, choice: Choice) -> Choice:
+    def _refined(self, stratum: Stratum) -> Choice:
+        choice = self.choices[stratum.names]
+        if stratum.evaluation == "once":
+            encoded = {name: self.count(name) for name in stratum.reads if self.store.encoded(name) is not None}
+            return refine_once(choice, stratum, self.plan, encoded, self.pushing.rows)
         if choice.program is None:
             return choice
         rows = {static.name: self.count(static.name) for static in choice.program.statics}
@@ -210,6 +214,25 @@ class LocalExecutor(Executor):
         self.engine.take_what_is_left()
         self._by_sql(stratum, stats)
 
+    def _in_one_pass(self, stratum: Stratum, choice: Choice, stats: StratumStats) -> None:
+        """By loops over the rows that other loops computed; by statements where these give up."""
+        from emberlog.kernels.watch import Failed, Unsuited
+
+        program, decision, rows = choice.program, choice.kept, self.store.encoded(choice.driver)
+        assert program is not None and decision is not None and isinstance(rows, KernelResult)
+        choices = replace(self._choices(), keep=None if program.float_sums else decision.keep)
+        try:
+            self._check_inputs(program)
+            found = evaluate_in_one_pass(self.sql, program, rows, stats, self.sql.meter, choices, self.fetch)
+        except (Unsuited, Failed) as reason:
+            stats.restart()
+            stats.events.append(Event("statements", str(reason) or "an operation had no value"))
+            self._by_sql(stratum, stats)
+            return
+        for name, result in found.items():
+            self.store.put_encoded(name, result)
+        self._go_on(choice, stratum, stats)
+
     def _evaluated(self, stratum: Stratum, choice: Choice, stats: StratumStats) -> Exception | None:
         """Evaluates a component by kernels; what they gave up with, if they did."""
         from emberlog.kernels.watch import Failed, Unsuited
@@ -246,7 +269,7 @@ class LocalExecutor(Executor):
         continued = () if choice.continued is None else choice.continued.strata
         self.pushing.done(stratum, decision, [name for above in continued for name in above.names])
         for above in continued:
-            self.finished[above.names] = f"by the loops of {', '.join(stratum.names)}, pivot by pivot"
+            self.finished[above.names] = by_loops_of(stratum)
 
     def _apart(self, choice: Choice, stratum: Stratum) -> Choice:
         return apart(choice, stratum, self.plan, self.pushing.rows)

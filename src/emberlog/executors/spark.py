@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from emberlog.choose.placement import Placed, place
-from emberlog.choose.strata import Choice, refine
+from emberlog.choose.strata import Choice, apart, refine
 from emberlog.choose.ways import Inputs
 from emberlog.compiled import Compiled
 from emberlog.data.arrow import field_names
@@ -35,7 +35,7 @@ from emberlog.diagnostics import ExecutionError, counted, sized
 from emberlog.executors.base import Executor, Given, Options, Outcome, check_obligations, counted_relations
 from emberlog.executors.footers import certain_rows, plain_files, spark_schema
 from emberlog.executors.frames import certain_frame, checked_frame, read_columns
-from emberlog.executors.kernel import as_bag, copied_parts, resolved
+from emberlog.executors.kernel import as_bag, by_loops_of, copied_parts, resolved
 from emberlog.executors.local import LocalExecutor, duplicates
 from emberlog.executors.schemas import frame_of_source
 from emberlog.executors.session import heap_of, is_on_this_machine, run_settings, slots_of
@@ -46,7 +46,7 @@ from emberlog.plan.partials import Decision, Partial
 from emberlog.plan.sizes import bound
 from emberlog.plan.strata import ProgramPlan, Stratum, plans
 from emberlog.sessions import beside_interrupts, is_same
-from emberlog.sql.evaluate import SqlEvaluator, inputs
+from emberlog.sql.evaluate import COMPUTED_ONCE, SqlEvaluator, inputs
 from emberlog.sql.spark import SparkEngine, to_frame
 from emberlog.sql.statement import Statement
 from emberlog.stats import Event, Outgrown, RoundLimit, StratumStats
@@ -79,6 +79,7 @@ class SparkExecutor(Executor):
         self.driver.outcome = self.outcome
         self.driver.meter = self.driver.sql.meter = self.meter
         self.driver.pushing = self.pushing
+        self.finished: dict[tuple[str, ...], str] = {}  # strata that loops in tasks went on with, and how
         self.on_spark: set[str] = set()
         self.source_rows: dict[str, int] = {}  # of sources that are on Spark
         self.states: dict[str, tuple[Given, Hashable]] = {}  # of these, what changes when their rows do
@@ -231,12 +232,17 @@ class SparkExecutor(Executor):
         stratum = self.pushing.substituted(stratum)
         needed = inputs(stratum)
         uncoordinated = self.choices[stratum.names].uncoordinated
+        if stratum.names in self.finished:
+            stats.evaluator, stats.how, stats.stopped = "kernel", self.finished[stratum.names], COMPUTED_ONCE
+            stats.placement, stats.facts = "spark (tasks)", sum(map(self.count, stratum.names))
+            return
         if stratum.names in self.driver.finished or self._fits_driver(stratum, needed, stats):
             if self._in_driver(stratum, stats):
                 return
             stats.restart()
         if uncoordinated:
             stats.events.append(Event("no workers that coordinate", uncoordinated))
+        needed |= inputs(self.choices[stratum.names].together(stratum))
         with self.sql.guarded(stats):
             for relation in needed:
                 self._need_on_spark(relation)
@@ -284,7 +290,13 @@ class SparkExecutor(Executor):
             with self.sql.guarded(stats):
                 for relation in needed & self.defined:
                     self.sql.define(relation)
-                self._push(stratum, choice, stats, kernels)
+                try:
+                    self._push(stratum, choice, stats, kernels)
+                except GivenUp as reason:
+                    if choice.continued is None:
+                        raise
+                    stats.events.append(Event(f"{', '.join(choice.continued.names)} apart", reason.message))
+                    self._push(stratum, apart(choice, stratum, self.plan, self.pushing.rows), stats, kernels)
             return True
         except (Unavailable, GivenUp) as reason:
             if self.options.evaluator == "kernel" and isinstance(reason, Unavailable):
@@ -337,9 +349,12 @@ class SparkExecutor(Executor):
             found = kernels.evaluate(stratum, choice, stats, self.meter, decision)
         except NotInParts as reason:
             told = dict.fromkeys(decision.told, f"rows kept: {reason.message}")
-            decision, found = Decision(frozenset(stratum.names), (), told), {}
+            decision, found = Decision(frozenset(choice.together(stratum).names), (), told), {}
             kernels.evaluate(stratum, choice, stats, self.meter, decision)
-        self.pushing.done(stratum, decision)
+        above = () if choice.continued is None else choice.continued.strata
+        self.pushing.done(stratum, decision, [name for one in above for name in one.names])
+        self.on_spark.update(name for one in above for name in one.names)
+        self.finished |= {one.names: by_loops_of(stratum) for one in above}
         for partial in decision.partials:
             self._put_together(partial, found[partial.relation])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,10 @@ class Evaluated:
     events: list[Event] = field(default_factory=list)
     coordination: Coordinated | None = None  # of workers that share it out
     pieces: Callable[[str], Iterator[Columns]] = field(default=lambda name: iter(()))
+    pivots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shares: Callable[[str], Iterator[Columns]] = field(
+        default=lambda name: iter(())
+    )  # with pivots: pieces of whole ones
 
     def has_infinite_sums(self) -> bool:
         """True if a sum of floats is infinite; none is in the data, so that it grew or overflowed. Raises `Failed` if

@@ -131,12 +131,26 @@ class MaskedRun(ByPivots):
 
     def columns(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
         """The rows of a table, piece by piece."""
+        return self._expanded(name, self.blocks[name])
+
+    def shares(self, name: str) -> Iterator[list[np.ndarray[Any, Any]]]:
+        """The rows of a table, in pieces of 64 whole pivots."""
+        for block in self.blocks[name]:
+            for word in range(WORDS):
+                there = np.flatnonzero(block.masks[:, word])
+                masks = np.ascontiguousarray(block.masks[there, word : word + 1])
+                part = Block(block.first + 64 * word, block.slots[there], masks)
+                pieces = list(self._expanded(name, [part]))
+                if pieces:
+                    yield [np.concatenate(columns) for columns in zip(*pieces, strict=True)]
+
+    def _expanded(self, name: str, blocks: list[Block]) -> Iterator[list[np.ndarray[Any, Any]]]:
         layout, restore = self.prepared.layouts[name], self.numbering.restore
         kinds, state = layout.table.kinds, State(self.prepared)
         places = self.prepared.way.pivots[name]
         pivots = [restore(kinds[place], ids) for place, ids in zip(places, self.pivots, strict=True)]
         single = kinds[layout.keys[0]] if len(layout.keys) == 1 else None
-        for block in self.blocks[name]:
+        for block in blocks:
             # A slot that is an id gets its old one here, once for all its rows.
             row, ids = 0, block.slots if single is None else restore(single, block.slots)
             while row < len(ids):

@@ -257,7 +257,16 @@ def _by_pivots(
     if result.rounds > watch.most_rounds:
         watch.failed(2)
     how += memory.told
-    return Evaluated(encoder, result.counts, how, result.rounds + 1, result.derivations, pieces=result.columns)
+    return Evaluated(
+        encoder,
+        result.counts,
+        how,
+        result.rounds + 1,
+        result.derivations,
+        pieces=result.columns,
+        pivots=prepared.way.pivots,
+        shares=result.shares,
+    )
 
 
 def _renumbered(

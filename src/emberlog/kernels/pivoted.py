@@ -64,6 +64,8 @@ class Pivoted:
                 found[position] = np.repeat(self.pivots[spot][piece.pivots], piece.rows)
             yield [found[i] for i in range(len(layout.table.kinds))]
 
+    shares = columns  # a piece has whole pivots
+
 
 class ByPivots:
     """What evaluations by pivots begin with: the pivots that occur, and the exit rows of each. `keep` are the tables

@@ -20,8 +20,11 @@ from emberlog.kernels.native import evaluate
 
 @dataclass(frozen=True)
 class KernelWorker(ComponentWorker):
-    """Evaluates a component by compiled loops. Inputs are named `static/p`, `exit/p` and `start/p`. Those that are
-    copies are made here, of relations that come whole as `file/p`."""
+    """Evaluates a component by compiled loops, and strata above it that are part of the program.
+
+    Inputs are named `static/p`, `exit/p` and `start/p`. Those that are copies are made here, of relations that come
+    whole as `file/p`.
+    """
 
     copies: Mapping[str, Copies] = field(default_factory=dict)
 
@@ -33,7 +36,8 @@ class KernelWorker(ComponentWorker):
         statics = {
             static.name: self.table(static.name, copied(f"static/{static.name}")) for static in self.program.statics
         }
-        exits = {name: self.table(name, copied(f"exit/{name}")) for name in self.names}
+        first = [name for name in self.names if name not in self.program.heads_above]
+        exits = {name: self.table(name, copied(f"exit/{name}")) for name in first}
         starts = {n: self.table(n, inputs[f"start/{n}"]) for n in self.names} if self.iterated else None
         exchange = Alone() if links is None else SocketExchange(links)
         spill = output.folder / "spill"

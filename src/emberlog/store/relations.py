@@ -106,6 +106,10 @@ class Store:
         stored = self._stored[relation]
         return stored.arrow is None and (stored.encoded is not None or relation in self.heavy)
 
+    def encoded(self, relation: str) -> Encoded | None:
+        """The rows as loops left them, where these computed them."""
+        return self._stored[relation].encoded if relation in self._stored else None
+
     def fetch(self, relation: str) -> pa.Table:
         """The rows as a table of Arrow."""
         stored = self._stored[relation]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from emberlog.components.program import OVER_COLUMNS, End, KernelProgram, Table
+from emberlog.components.program import COMPILED, OVER_COLUMNS, End, KernelProgram, Table
 from emberlog.components.shares import WorkerPlan, plan_workers
 from emberlog.kernels.choices import Choices, Evaluated
 from emberlog.kernels.parts.build import build_parts, compiles
@@ -73,7 +73,7 @@ def evaluate_by_workers(
     return Evaluated(
         encoder,
         counts,
-        f"{size} workers {'by compiled loops' if compiled else OVER_COLUMNS}, {mode}",
+        f"{size} workers {COMPILED if compiled else OVER_COLUMNS}, {mode}",
         rounds=max(lane.iterations for lane in lanes),
         derivations=sum(lane.derivations for lane in lanes),
         bytes_exchanged=sum(lane.bytes for lane in lanes),

@@ -11,7 +11,7 @@ from time import monotonic
 import numpy as np
 import pyarrow as pa
 
-from emberlog.components.program import OVER_COLUMNS
+from emberlog.components.program import COMPILED, OVER_COLUMNS
 from emberlog.components.shares import WorkerPlan
 from emberlog.kernels.choices import Columns, Evaluated
 from emberlog.kernels.cluster.exchange import Alone, Array, Exchange
@@ -71,7 +71,7 @@ class PartWorker(ComponentWorker):
             done = Evaluated(
                 part.encoder,
                 {name: part.size_of(name) for name in self.names},
-                f"{size} workers {OVER_COLUMNS if isinstance(part, ComponentPart) else 'by compiled loops'}, {self.mode}",
+                f"{size} workers {OVER_COLUMNS if isinstance(part, ComponentPart) else COMPILED}, {self.mode}",
                 rounds=worker.lane.iterations,
                 derivations=worker.lane.derivations,
                 bytes_exchanged=worker.lane.bytes,
