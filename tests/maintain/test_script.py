@@ -25,10 +25,10 @@ abort
 """
 
 
-def command(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, script: str | bytes, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "p.dl").write_text(PROGRAM, encoding="utf-8")
     (folder / "arc.facts").write_text("1\ta\n5\ta\n", encoding="utf-8")
-    (folder / "s.txt").write_text(script, encoding="utf-8")
+    (folder / "s.txt").write_bytes(script if isinstance(script, bytes) else script.encode())
     line = [
         sys.executable,
         "-m",
@@ -38,6 +38,7 @@ def command(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
         str(folder / "s.txt"),
         "-F",
         str(folder),
+        *options,
     ]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
@@ -52,3 +53,23 @@ def test_a_wrong_line_is_told_with_its_number(tmp_path: Path) -> None:
     done = command(tmp_path, 'commit\n+arc("x", "a").\n')
     assert done.returncode == 2
     assert "line 2" in done.stderr and '"x" is no number' in done.stderr
+
+
+def test_the_last_change_is_told_as_others_are(tmp_path: Path) -> None:
+    done = command(tmp_path, '+arc(2, "b").\n', "--stats")
+    assert done.stdout == '+p("b", 1).\n'
+    assert "1 task run" in done.stderr
+    wrong = command(tmp_path, '+p("c", 1).\n')
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("at the end of the script:")
+
+
+def test_text_of_a_script(tmp_path: Path) -> None:
+    done = command(tmp_path, '\ufeff+arc(2, "b\x85c").\n')
+    assert done.stdout == '+p("b\x85c", 1).\n', done.stderr
+
+
+def test_a_script_that_is_no_text(tmp_path: Path) -> None:
+    done = command(tmp_path, b'+arc(2, "\xff").\n')
+    assert done.returncode == 2
+    assert "is not a text file in UTF-8" in done.stderr
