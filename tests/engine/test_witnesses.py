@@ -137,3 +137,25 @@ def test_a_witness_that_has_no_meaning_is_an_error(rules: str, why: str, local: 
     sources = {"s": [(1, 2, 3)], "t": [(1, 2, 3)], "f": [(1, 0.1, 3)]}
     with pytest.raises(emberlog.ProgramError, match=why):
         local.run(rules, sources)
+
+
+TOPS = """
+v("a", 5, 1). v("a", 4, 1). v("b", 3, 1).
+first(G, top(2, (V, X))) <- v(X, V, G).
+best(X, topk(2, V)) <- v(X, V, _).
+"""
+
+
+def test_a_sum_over_the_rows_that_top_keeps() -> None:
+    """`top` and `topk` may keep rows that differ in the value alone."""
+    with emberlog.Engine(executor="local", warnings="ignore") as engine:
+        result = engine.run(TOPS + "s(G, X, sum(V)) <- first(G, V, X). t(X, sum(V)) <- best(X, V).")
+        assert result["s"].rows() == [(1, "a", 9)]
+        assert result["t"].rows() == [("a", 9)]
+
+
+def test_a_goal_about_what_goes_with_a_top_value() -> None:
+    """It selects from the rows that are kept, and does not restrict what is looked at."""
+    with emberlog.Engine(executor="local", warnings="ignore") as engine:
+        assert engine.query('first(G, V, "b")', program=TOPS).rows() == []
+        assert sorted(engine.query("first(1, V, X)", program=TOPS).rows()) == [(1, 4, "a"), (1, 5, "a")]

@@ -29,10 +29,10 @@ abort
 """
 
 
-def command(folder: Path, script: str, *options: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, script: str | bytes, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "p.dl").write_text(PROGRAM, encoding="utf-8")
     (folder / "arc.facts").write_text("1\ta\n5\ta\n", encoding="utf-8")
-    (folder / "s.txt").write_text(script, encoding="utf-8")
+    (folder / "s.txt").write_bytes(script if isinstance(script, bytes) else script.encode())
     line = [
         sys.executable,
         "-m",
@@ -73,3 +73,23 @@ def test_the_trace_of_a_change_is_replayed_by_the_simulator(tmp_path: Path) -> N
     assert recorded.figures["active jobs"] == 2 and recorded.figures["initial tasks"] == 1
     outcome = simulate(recorded, scheduler("hybrid"), processors=2)
     assert outcome.runs == 2 and outcome.makespan == recorded.work.sum()
+
+
+def test_the_last_change_is_told_as_others_are(tmp_path: Path) -> None:
+    done = command(tmp_path, '+arc(2, "b").\n', "--stats")
+    assert done.stdout == '+p("b", 1).\n'
+    assert "1 task run" in done.stderr
+    wrong = command(tmp_path, '+p("c", 1).\n')
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("at the end of the script:")
+
+
+def test_text_of_a_script(tmp_path: Path) -> None:
+    done = command(tmp_path, '\ufeff+arc(2, "b\x85c").\n')
+    assert done.stdout == '+p("b\x85c", 1).\n', done.stderr
+
+
+def test_a_script_that_is_no_text(tmp_path: Path) -> None:
+    done = command(tmp_path, b'+arc(2, "\xff").\n')
+    assert done.returncode == 2
+    assert "is not a text file in UTF-8" in done.stderr

@@ -176,8 +176,11 @@ class Signature:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Positions of the columns that are not aggregated."""
-        return tuple(i for i in range(len(self.columns)) if i not in self.aggregates)
+        """Positions of the columns that are not aggregated, nor what goes with the value of a `top`, which is in the
+        column behind it."""
+        return tuple(
+            i for i in range(len(self.columns)) if i not in self.aggregates and self.aggregates.get(i - 1) != "top"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emberlog.diagnostics import EmberlogError, UsageError, render
 from emberlog.notices import chosen
+
+if TYPE_CHECKING:
+    from emberlog.maintain.view import View
 
 
 def maintain(
@@ -44,7 +48,7 @@ def maintain(
     from emberlog.schedule.files import write as write_trace
     from emberlog.syntax.parser import parse
 
-    lines = sys.stdin if script is None else _read(script)
+    lines = sys.stdin if script is None else _lines(script)
     asks = script is None and sys.stdin.isatty()
     limits = {name: value for name, value in (("rows", rows), ("seconds", seconds)) if value is not None}
     with Engine(executor="local", limits=limits or None, warnings=chosen(warnings)) as engine:
@@ -59,27 +63,39 @@ def maintain(
         if explain:
             print(view.explain())
         reader = Script(view)
-        for number, line in enumerate(lines, 1):
-            seen = view.stats
-            try:
-                for answer in reader.read(line):
-                    print(answer, flush=asks)
-            except EmberlogError as error:
-                if not asks:
-                    print(f"at line {number} of the script:", file=sys.stderr)
-                    raise
-                for diagnostic in error.diagnostics():
-                    print(render(diagnostic), file=sys.stderr)
-            if stats and view.stats is not seen:
-                print(view.stats, file=sys.stderr)
-        for answer in reader.commit() if reader.waits else ():
-            print(answer)
+        try:
+            for number, line in enumerate(lines, 1):
+                _tell(view, reader.read(line), f"line {number}", asks, stats)
+        except UnicodeDecodeError as error:
+            raise UsageError("the script is not a text in UTF-8") from error
+        if reader.waits:
+            _tell(view, reader.commit(), "the end", asks, stats)
         if trace is not None:
             write_trace(view.stats.trace(), trace)
 
 
-def _read(script: Path) -> list[str]:
+def _lines(script: Path) -> list[str]:
     try:
-        return script.read_text(encoding="utf-8").splitlines()
+        with script.open(encoding="utf-8-sig") as file:
+            return list(file)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{script} is not a text file in UTF-8") from error
     except OSError as error:
         raise UsageError(f"cannot read {script}: {error.strerror or error}") from error
+
+
+def _tell(view: View, answers: Iterable[str], place: str, asks: bool, stats: bool) -> None:
+    """Prints what a place of the script answers, and what its change took. At a terminal a mistake is told, and the
+    next line may do better; else it ends the script."""
+    seen = view.stats
+    try:
+        for answer in answers:
+            print(answer, flush=asks)
+    except EmberlogError as error:
+        if not asks:
+            print(f"at {place} of the script:", file=sys.stderr)
+            raise
+        for diagnostic in error.diagnostics():
+            print(render(diagnostic), file=sys.stderr)
+    if stats and view.stats is not seen:
+        print(view.stats, file=sys.stderr)

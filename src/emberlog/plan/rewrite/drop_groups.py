@@ -10,6 +10,8 @@ from emberlog.plan.logical import Group, Guard, Plan, Project, Scan, columns, re
 from emberlog.plan.strata import ProgramPlan
 from emberlog.syntax.nodes import Variable
 
+SEVERAL = frozenset({"top", "topk"})  # aggregates that keep more rows than one for a group
+
 
 def drop_groups(program: ProgramPlan) -> ProgramPlan:
     """A min, max or sum over rows that differ in the group's columns is the value of the row."""
@@ -37,6 +39,8 @@ def _is_copy(group: Group) -> bool:
 def _groups_are_rows(rows: Project, scan: Scan, keys: set[str], signature: Signature) -> bool:
     """Do the keys hold all columns by which the scanned relation, which is aggregated, tells its rows apart?"""
     if not signature.aggregates or scan.version != "all" or len(columns(rows)) != len(rows.columns):
+        return False
+    if not SEVERAL.isdisjoint(signature.aggregates.values()):
         return False
     kept = {term.name for name, term in rows.columns if name in keys and isinstance(term, Variable)}
     return all(scan.columns[spot] in kept for spot in signature.groups)

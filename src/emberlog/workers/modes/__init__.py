@@ -47,18 +47,19 @@ def mode_of(text: str) -> Coordination:
         if parameter not in names:
             listed = ", ".join(names) or "none"
             raise UsageError(f"coordination {text!r}: no parameter takes {word!r}", fix=f"{name} has: {listed}")
-        found[parameter] = _number(text, value, type(getattr(mode, parameter)))
+        found[parameter] = _number(text, value, type(getattr(mode, parameter)), parameter in mode.positive)
     if name == "ssp" and (found.get("staleness"), found.get("batch", 1)) == (0, 1):
         return BSP()  # no staleness and one iteration a message are rounds with a barrier
     return replace(mode, **found) if found else mode  # type: ignore[type-var]
 
 
-def _number(text: str, value: str, kind: type) -> Any:
-    """A parameter of a mode: a positive number, or zero."""
+def _number(text: str, value: str, kind: type, positive: bool) -> Any:
+    """A parameter of a mode: a positive number, or zero where that has a meaning."""
     try:
         number = kind(value)
     except ValueError:
         number = -1
-    if not 0 <= number < 1e18:
-        raise UsageError(f"coordination {text!r}: {value!r} is not a number of at least 0", fix='such as "ssp:3:2"')
+    if not 0 <= number < 1e18 or (positive and not number):
+        least = "above 0" if positive else "of at least 0"
+        raise UsageError(f"coordination {text!r}: {value!r} is not a number {least}", fix='such as "ssp:3:2"')
     return number

@@ -26,6 +26,7 @@ class Adaptive(Coordination):
     beta: float = 256.0
     threshold: float = 0.0
     name: ClassVar[str] = "adaptive"
+    positive: ClassVar[frozenset[str]] = frozenset({"r", "tau"})
     _sizes: dict[int, float] = field(default_factory=dict)
     _sent: dict[int, float] = field(default_factory=dict)
 

@@ -44,6 +44,7 @@ class Coordination:
 
     name: ClassVar[str]
     stepped: ClassVar[bool] = False  # rounds that end at a barrier
+    positive: ClassVar[frozenset[str]] = frozenset()  # parameters that cannot be 0
     tells_clock: ClassVar[bool] = False  # after a batch every peer is sent the clock, with facts or alone
     threshold: float = 0.0  # changes of sums that are less wait for others
 

@@ -25,6 +25,7 @@ class SSP(Coordination):
     batch: int = 1
     name: ClassVar[str] = "ssp"
     tells_clock: ClassVar[bool] = True
+    positive: ClassVar[frozenset[str]] = frozenset({"batch"})
 
     def decide(self, view: View) -> Decision:
         if any(view.clock - clock > self.staleness for clock in view.clocks.values()):
