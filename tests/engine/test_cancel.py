@@ -35,6 +35,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "rows": (TC, {"evaluator": "kernel", "storage": "rows"}),
     "workers that exchange": (ENDLESS, {"evaluator": "kernel", "exchange": True, "limits": FOR_EVER}),
+    "workers that coordinate": (ENDLESS, {"coordination": "async", "limits": FOR_EVER}),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
@@ -83,3 +84,38 @@ def listening() -> set[str]:
     """The sockets of ours that somebody can reach: files, and ports of tcp."""
     lines = subprocess.run(["ss", "-ltnxH"], capture_output=True, text=True, check=False).stdout.splitlines()
     return {line for line in lines if "emberlog" in line or "kernel" in line}
+
+
+INTERRUPTED = """
+import emberlog
+with emberlog.Engine(workers=2) as engine:
+    print(engine.spark.sparkContext._gateway.proc.pid, flush=True)
+    engine.run("n(0). n(Y) <- n(X), Y = X + 1.", coordination="async", limits={"rounds": 10**9})
+"""
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_no_process_and_no_folder_is_left(tmp_path: Path) -> None:
+    """The JVM, the processes of its tasks, the folders of the run and of sockets: all is gone."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    running = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert running.stdout is not None
+    with running.stdout as out:
+        java = int(out.readline())
+    began = monotonic()
+    while not list(folder.rglob("worker-1")) and monotonic() < began + 60:
+        sleep(0.1)
+    sleep(1)
+    workers = list(python_workers(java))
+    assert len(workers) >= 2
+    running.send_signal(signal.SIGINT)
+    running.wait(60)
+    began = monotonic()
+    while any(Path(f"/proc/{process}").exists() for process in (java, *workers)) and monotonic() < began + 20:
+        sleep(0.2)
+    assert not any(Path(f"/proc/{process}").exists() for process in (java, *workers))
+    assert [path.name for path in folder.iterdir() if path.name.startswith("emberlog")] == []

@@ -140,9 +140,13 @@ def test_a_note_where_workers_do_not_share_it_out_and_an_error_where_nothing_is(
     assert ran.placement == "driver (columns)"
 
 
-def test_limits_hold_in_tasks(engine: emberlog.Engine) -> None:
+def test_limits_hold_in_tasks_and_a_failed_run_leaves_nothing(
+    engine: emberlog.Engine, spark: Any, tmp_path: Path
+) -> None:
     with pytest.raises(emberlog.LimitError):
         engine.run("n(0). n(Y) <- n(X), Y = X + 1.", coordination="async", limits={"rows": 500})
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
+    assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
 
 
 def test_the_plan_is_explained(engine: emberlog.Engine) -> None:

@@ -141,7 +141,7 @@ class DistributedKernels:
         program, plan = choice.whole, choice.worker_plan
         assert program is not None
         copies = {} if plan is not None else self._copies(stratum, program)
-        frames = self._frames(stratum, program, copies)
+        frames = self._frames(stratum, program, copies, shared=plan is not None)
         with meter.clock.step("encode", ", ".join(stratum.names)):
             names = self._names(program, frames)
         coded = replace(program, domains=tuple(_coded(d, names.get(i)) for i, d in enumerate(program.domains)))
@@ -226,12 +226,17 @@ class DistributedKernels:
                     found[f"static/{static.name}"] = resolved(((static.name, read),), self.files, self.copied)
         return {key: parts for key, parts in found.items() if parts is not None}
 
-    def _frames(self, stratum: Stratum, program: KernelProgram, copies: Mapping[str, Copies]) -> dict[str, Any]:
-        """Every input that is no copy as a DataFrame."""
+    def _frames(
+        self, stratum: Stratum, program: KernelProgram, copies: Mapping[str, Copies], shared: bool
+    ) -> dict[str, Any]:
+        """Every input that is no copy as a DataFrame. With `shared` each worker gets its share of them."""
         engine = self._engine
 
         def rows(plan: Plan | None, relation: RelationPlan) -> Any:
-            return self.sql.frame_of(None if plan is None else as_bag(plan, relation.state), relation.signature)
+            # Spark aggregates what goes through its shuffle: fewer rows come out of it than went in.
+            if plan is not None and not (shared and relation.state == "extremum"):
+                plan = as_bag(plan, relation.state)
+            return self.sql.frame_of(plan, relation.signature)
 
         statics = (static.name for static in program.statics if f"static/{static.name}" not in copies)
         found = {f"static/{name}": engine.frame(self.sql.table(name)) for name in statics}

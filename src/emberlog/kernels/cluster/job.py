@@ -26,7 +26,7 @@ from emberlog.kernels.cluster.manifest import Manifest, publish, read_parts
 from emberlog.kernels.cluster.parts import Kinds, Part
 from emberlog.kernels.cluster.probe import PACKAGE, Cluster, Unavailable, check_slots, forget, look_at
 from emberlog.kernels.cluster.returned import REPORT_SCHEMA, returned_schema, rows_of, send_report, send_rows
-from emberlog.kernels.cluster.task import GONE, LOST, WORKERS, Assignment, Report, Worker, decode_report
+from emberlog.kernels.cluster.task import GONE, LOST, WORKERS, Assignment, Report, Worker, decode_report, socket_folder
 from emberlog.sessions import TaggedJobs
 
 Transfer = Literal["auto", "files", "shuffle", "shares"]
@@ -157,6 +157,7 @@ def _attempts(
     have a folder of their own: those of the last time may not have ended yet. Also, how workers were lost."""
     losses: tuple[str, ...] = ()
     while True:
+        sockets = socket_folder(job.run)
         try:
             with _spark_errors(session, setup):
                 returned, rows = _run(session, frame, job, setup)
@@ -166,6 +167,9 @@ def _attempts(
             if len(losses) == ATTEMPTS:
                 raise
             job = replace(job, run=secrets.token_hex(8), folder=f"{WORKERS}-{len(losses) + 1}")
+        finally:
+            # Of workers on this machine that were killed while they were about to connect.
+            shutil.rmtree(sockets, ignore_errors=True)
 
 
 def _run(session: Any, frame: Any, job: Assignment, setup: Setup) -> tuple[Any, list[dict[str, Any]]]:

@@ -171,19 +171,32 @@ def _links(job: Assignment, post: Post, meeting: Meeting) -> Iterator[Links | No
         folder = _socket_folder(job, post.place)
     links = Links(post.rank, job.size, folder or post.hosts[post.rank], job.run, job.patience)
     try:
-        yield open_links(links, meeting)
+        open_links(links, meeting)
+        _leave_folder(folder, post)
+        yield links
     finally:
         links.close()
-        if folder is not None and folder != post.place:
-            with suppress(OSError):  # the last one to leave removes it
-                folder.rmdir()
+        _leave_folder(folder, post)
+
+
+def _leave_folder(folder: Path | None, post: Post) -> None:
+    """Removes a folder that is for sockets only, once the sockets of all workers are gone from it: as soon as they are
+    connected, so that nothing is left of workers that are killed."""
+    if folder is not None and folder != post.place:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def socket_folder(run: str) -> Path:
+    """Where the sockets of a run lie if the run's own folder cannot have them."""
+    return Path(tempfile.gettempdir()) / f"emberlog-{run}"
 
 
 def _socket_folder(job: Assignment, place: Path) -> Path:
     """A folder that only this user may enter, with a path short enough for sockets."""
     folder = place
     if not job.run_dir or len(str(place)) > LONGEST_SOCKET:
-        folder = Path(tempfile.gettempdir()) / f"emberlog-{job.run}"
+        folder = socket_folder(job.run)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
