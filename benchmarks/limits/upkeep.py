@@ -44,6 +44,17 @@ def blocks(keys, values, weights, n, gap):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def has_edge(out, back, x, y, w):  # type: ignore[no-untyped-def]
+    """Looks through the shorter of the two blocks that would have the edge."""
+    side, key, end = (out, x, y) if out[1][x] <= back[1][y] else (back, y, x)
+    start, length, ends, costs = side
+    for at in range(start[key], start[key] + length[key]):  # noqa: SIM110
+        if ends[at] == end and costs[at] == w:
+            return True
+    return False
+
+
+@kernel
 def add_edge(side, x, y, w):  # type: ignore[no-untyped-def]
     start, length, ends, costs = side
     at = start[x] + length[x]
@@ -94,6 +105,8 @@ def first_values(out, source, labels, n):  # type: ignore[no-untyped-def]
 
 @kernel
 def insert(x, y, w, value, depth, witness, out, back):  # type: ignore[no-untyped-def]
+    if has_edge(out, back, x, y, w):
+        return
     add_edge(out, x, y, w)
     add_edge(back, y, x, w)
     if value[x] == FAR:

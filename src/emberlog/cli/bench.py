@@ -171,6 +171,22 @@ def strata(
 
 
 @commands.command()
+def maintain(
+    program: Annotated[list[str] | None, typer.Option(help="Only this program: sssp, cc, reach.")] = None,
+    nodes: Annotated[list[int] | None, typer.Option(help="RMAT graphs of so many nodes, with ten edges each.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small graph: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """One edge comes or goes: views against loops written by hand, and against NetworKit if it is installed."""
+    code, target = from_checkout("maintain"), _target(out)
+    for name in program or ():
+        if name not in code.TEXTS:
+            raise UsageError(f"there is no program {name!r}", fix=f"one of: {', '.join(code.TEXTS)}")
+    sizes = nodes or (code.QUICK if quick else code.SIZES)
+    _tell(code.run(target, program or list(code.TEXTS), sizes, _say))
+
+
+@commands.command()
 def coordination(
     simulate: Annotated[bool, typer.Option("--simulate", help="Under a simulated clock, for any number.")] = False,
     costs: Annotated[

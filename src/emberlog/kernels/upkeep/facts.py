@@ -11,6 +11,7 @@ import numpy as np
 
 from emberlog.kernels.cache import jit
 from emberlog.kernels.upkeep.indexes import find_row
+from emberlog.kernels.upkeep.inner import inlined
 from emberlog.kernels.upkeep.layout import (
     COUNT,
     CYCLE,
@@ -41,7 +42,7 @@ from emberlog.kernels.upkeep.tables import is_full, link, remember, take_slot
 TABLES = 8  # bits of the number of a table in an item of the heap
 
 
-@jit
+@inlined
 def order_of(word: Any, fold: Any) -> Any:
     """A number that is the smaller the better the value is."""
     if fold == SET:
@@ -58,13 +59,13 @@ def order_of(word: Any, fold: Any) -> Any:
 # --- the heap --------------------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def _before(heap: Any, one: Any, first: Any, second: Any) -> Any:
     """True if an entry comes before one with these two numbers."""
     return heap[one, 0] < first or (heap[one, 0] == first and heap[one, 1] < second)
 
 
-@jit
+@inlined
 def push(control: Any, heap: Any, first: Any, second: Any, item: Any) -> None:
     """Adds an item; there must be room."""
     spot = control[HEAPED]
@@ -82,7 +83,7 @@ def push(control: Any, heap: Any, first: Any, second: Any, item: Any) -> None:
     heap[spot, 2] = item
 
 
-@jit
+@inlined
 def pop(control: Any, heap: Any) -> Any:
     """The item with the smallest numbers, and these; there must be one."""
     size = control[HEAPED] - 1
@@ -111,7 +112,7 @@ def pop(control: Any, heap: Any) -> Any:
 # --- deletes ---------------------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def _is_support(table: Any, slot: Any, buffer: Any, at: Any) -> Any:
     """True if a fact rests on this derivation."""
     rows, _, _, meta = table
@@ -166,7 +167,7 @@ def fall(control: Any, fallen: Any, table: Any, slot: Any, number: Any) -> Any:
 # --- inserts ---------------------------------------------------------------------------------------------------------
 
 
-@jit
+@inlined
 def _write(control: Any, heap: Any, buffer: Any, at: Any, table: Any, slot: Any, item: Any, order: Any) -> None:
     """Gives a fact the value and the support of a derivation, and has it taken up."""
     rows, _, _, meta = table
@@ -179,7 +180,7 @@ def _write(control: Any, heap: Any, buffer: Any, at: Any, table: Any, slot: Any,
     push(control, heap, order, buffer[at, flags + RANK], item)
 
 
-@jit
+@inlined
 def _check_rank(control: Any, rank: Any) -> None:
     """Notes a rank that no chain of facts has: they improve along a cycle, or invent values without end."""
     if rank > control[TOP]:

@@ -19,10 +19,11 @@ from emberlog.kernels.upkeep.indexes import (
     unlink_row,
     unlink_slot,
 )
+from emberlog.kernels.upkeep.inner import inlined
 from emberlog.kernels.upkeep.layout import COUNT, FIRST, FREE, IN_LOG, INDEX, INDEXES, LOGGED, NEW, OLD, USED, WIDTH
 
 
-@jit
+@inlined
 def is_full(table: Any, source: Any, at: Any) -> Any:
     """True if there may be no room for one more row."""
     rows, _, log, meta = table
@@ -34,7 +35,7 @@ def is_full(table: Any, source: Any, at: Any) -> Any:
     return False
 
 
-@jit
+@inlined
 def take_slot(table: Any) -> Any:
     rows, _, _, meta = table
     slot = meta[FREE] - 1
@@ -67,7 +68,7 @@ def let_go(table: Any, slot: Any) -> None:
     meta[FREE] = slot + 1
 
 
-@jit
+@inlined
 def remember(table: Any, slot: Any) -> None:
     """Copies a row to the log, which must have room, unless it is there."""
     rows, _, log, meta = table
@@ -132,7 +133,7 @@ def has_row(table: Any, source: Any, at: Any) -> Any:
     return slot >= 0 and table[0][slot, table[3][WIDTH]] & NEW != 0
 
 
-@jit
+@inlined
 def has_any(table: Any, base: Any, source: Any, at: Any, mask: Any) -> Any:
     """True if a row with the key of an index has one of these flags."""
     rows, arena, _, meta = table

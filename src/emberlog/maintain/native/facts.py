@@ -241,6 +241,11 @@ class NativeFacts:
 
     # --- sequences of changes ------------------------------------------------------------------------------------
 
+    @property
+    def touched(self) -> int:
+        """How many facts the last change, or sequence of changes, looked at."""
+        return int(self._control[TOUCHED])
+
     def number(self, relation: str) -> int | None:
         """The number of the table of an input."""
         found = (shape.number for shape in self._texts.shapes if shape.name == relation and not shape.inside)
