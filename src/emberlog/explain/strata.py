@@ -206,7 +206,10 @@ def _and(names: Sequence[str]) -> str:
 
 def notes(executor: str) -> list[str]:
     """What holds for all strata."""
-    evaluator = "The sql evaluator takes any rule and any type; the kernels take recursion over numbers and ids."
+    evaluator = (
+        "The sql evaluator takes any rule and any type; the kernels take recursion over numbers and ids, and what is "
+        "computed above it by the same pivot."
+    )
     if executor == "local":
         return [evaluator]
     return [
