@@ -66,7 +66,7 @@ def test_iterations_are_shared_out_among_tasks(engine: emberlog.Engine, program:
     (name,) = result
     assert {row[:-1]: row[-1] for row in result[name].rows()} == pytest.approx(right, abs=2e-3)
     stats = result.stats[-1]
-    assert stats.coordination is not None and stats.residual < 1e-3
+    assert stats.coordination is not None and stats.residual is not None and stats.residual < 1e-3
     assert stats.stopped.partition(" = ")[0] == alone.stopped.partition(" = ")[0]
 
 
