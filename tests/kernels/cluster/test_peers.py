@@ -25,7 +25,7 @@ from emberlog.kernels.cluster.links import Card, Links, Patience
 from emberlog.kernels.cluster.peers import SocketPeers
 from emberlog.kernels.cluster.wire import WireError
 from emberlog.kernels.parts import letters
-from emberlog.kernels.parts.letters import ANNOUNCED, FACTS, HEAD, LETTER, MOST_BYTES, Letters
+from emberlog.kernels.parts.letters import ANNOUNCED, CONTROLS, FACTS, HEAD, KINDS, LETTER, MOST_BYTES, Letters
 from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.parts.part import ComponentPart
 from emberlog.workers.drive import drive
@@ -51,6 +51,7 @@ from workers.programs import ACYCLIC, MODES, PROGRAMS, graph, inputs, state
 QUICK = Patience(connect=3, handshake=1, heartbeat=0.2, silence=1)
 TABLES = (Table("p", (Id(0), Id(0))), Table("q", (Id(0), "float"), "sum", 1))
 FORMAT = Letters(TABLES)
+REPORT = CONTROLS[KINDS[Report]][1]
 
 
 def connect(links: list[Links], cards: list[Card] | None = None) -> None:
@@ -106,7 +107,7 @@ def test_many_facts_travel_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 BODIES: list[Body] = [
     Tick(True),
-    Report(3, 2, 1, 0.5, 0.25),
+    Report(3, 2, 1, 0.5, 0.25, float("inf")),
     Poll(7),
     Answer(7, 3, 3, False),
     Release(4, "ssp:3"),
@@ -150,8 +151,8 @@ def head(kind: int, body: bytes = b"", epoch: int = 0, clock: int = 0, first: by
         (head(0, b"\1\1"), "another form"),
         (head(200), "another form"),
         (head(0, b"\1", epoch=-1), "negative"),
-        (head(1, struct.pack("<qqqdd", -1, 0, 0, 0, 0)), "negative"),
-        (head(1, struct.pack("<qqqdd", 1, 0, 0, float("nan"), 0)), "negative"),
+        (head(1, REPORT.pack(-1, 0, 0, 0, 0, 0)), "negative"),
+        (head(1, REPORT.pack(1, 0, 0, float("nan"), 0, 0)), "negative"),
         (head(4, struct.pack("<q120s", 1, b"__import__('os')")), "there is no coordination"),
         (head(4, struct.pack("<q120s", 1, b"\xff\xfe")), "there is no coordination"),
         (head(FACTS, ANNOUNCED.pack(9, 1)), "it has facts of table 9"),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -159,8 +158,8 @@ def _plain(value: object) -> Any:
 def _body(kind: int, rest: bytes) -> Body:
     body, form = CONTROLS[kind]
     fields: list[Any] = list(form.unpack(rest))
-    if any(isinstance(field, int | float) and not (isfinite(field) and field >= 0) for field in fields):
-        raise WireError("a number of its body is negative")
+    if any(isinstance(field, int | float) and not field >= 0 for field in fields):
+        raise WireError("a number of its body is negative, or none")
     if body is Release:
         fields[1] = _mode(fields[1])
     if body is Saved:

@@ -68,10 +68,11 @@ class PartWorker(ComponentWorker):
             auto = Auto(self.plan.condenses) if self.mode == "auto" and not replaces else None
             mode = "bsp" if replaces else self.mode if resumed is None or auto is None else resumed.mode
             worker, seconds = self._run(part, mode, auto, links, keeper)
+            how = OVER_COLUMNS if isinstance(part, ComponentPart) else COMPILED
             done = Evaluated(
                 part.encoder,
                 {name: part.size_of(name) for name in self.names},
-                f"{size} workers {OVER_COLUMNS if isinstance(part, ComponentPart) else COMPILED}, {self.mode}",
+                f"{size} workers {how}, {self.mode}",
                 rounds=worker.lane.iterations,
                 derivations=worker.lane.derivations,
                 bytes_exchanged=worker.lane.bytes,
