@@ -313,3 +313,10 @@ def test_groups_hold_by_their_contributions() -> None:
         view = engine.maintain("t(X, sum(Y)) <- v(X, Y).")
         assert view.apply(delete={"v": [(2, 0)]})["t"].deleted == {(2, 0)}
         assert view.apply(delete={"v": [(1, 5)]})["t"].inserted == {(1, -5)}
+
+
+def test_signed_rows_of_one_change_are_taken_in_their_order() -> None:
+    with emberlog.Engine(executor="local") as engine:
+        view = engine.maintain("p(X) <- n(X).")
+        view.apply(changes={"n": [(7, 1), (7, -1), (8, -1), (8, 1)]})
+        assert set(view["p"].rows()) == {(8,)}

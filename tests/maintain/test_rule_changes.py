@@ -119,3 +119,13 @@ def test_rows_of_an_input_stay_when_it_gets_rules() -> None:
         assert view.apply(insert={"more": [(2,)], "base": [(3,)]})["p"].inserted == {(2,), (3,)}
         assert view.remove_rule("base(X) <- more(X).")["p"].deleted == {(2,)}
         assert set(view["p"].rows()) == {(1,), (3,)}
+
+
+def test_an_input_that_no_rule_reads_for_a_while_keeps_its_rows() -> None:
+    with emberlog.Engine(executor="local") as engine:
+        engine.register("n", [(5,)])
+        view = engine.maintain("p(X) <- n(X), X > 3.")
+        view.apply(insert={"n": [(1,)]}, delete={"n": [(5,)]})
+        view.remove_rule("p(X) <- n(X), X > 3.")
+        view.apply(insert={"n": [(2,)]})
+        assert view.add_rule("q(X) <- n(X).")["q"].inserted == {(1,), (2,)}

@@ -93,3 +93,8 @@ def test_a_script_that_is_no_text(tmp_path: Path) -> None:
     done = command(tmp_path, b'+arc(2, "\xff").\n')
     assert done.returncode == 2
     assert "is not a text file in UTF-8" in done.stderr
+
+
+def test_the_last_of_what_is_said_of_a_row_counts(tmp_path: Path) -> None:
+    done = command(tmp_path, '+arc(2, "b").\n+arc(2, "b").\n-arc(2, "b").\ncommit\n?- p("b", X).\n')
+    assert done.returncode == 0 and done.stdout == "", done.stderr

@@ -123,3 +123,16 @@ def test_threads_give_what_the_simulation_gives() -> None:
 def test_a_mode_without_rounds_is_refused_where_no_proof_allows_it() -> None:
     with pytest.raises(UsageError, match=r"no proof allows .* only rounds \(bsp\)"):
         run(RELU, 1, 2, coordination="async")
+
+
+@pytest.mark.parametrize("storage", ["columns", "loops"])
+def test_workers_that_are_not_in_step_may_hand_on_many_small_changes(storage: str) -> None:
+    """A worker with a loop of its own goes round it many times between two messages: it is no endless sum."""
+    edges = [(4, 0), (1, 4), (4, 4), (2, 4), (0, 4)]
+    text = RANK.replace("0.0001", "0.0000000001").replace("node(X)", "edge(X, _)").replace("node(Y)", "edge(Y, _)")
+    with emberlog.Engine(executor="local", workers=3, warnings="ignore") as engine:
+        engine.register("edge", edges)
+        right = dict(engine.run(text, evaluator="sql")["rank"].rows())
+        for mode in ("async", "ssp:3:2"):
+            result = engine.run(text, coordination=mode, storage=storage, simulate="latency=0.001,seed=66")
+            assert dict(result["rank"].rows()) == pytest.approx(right, abs=1e-8)

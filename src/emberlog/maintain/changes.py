@@ -56,7 +56,8 @@ class Reading:
         gone = {name: list(self.rows(name, value)) for name, value in _mapping("delete", delete).items()}
         come = {name: list(self.rows(name, value)) for name, value in _mapping("insert", insert).items()}
         for name, value in _mapping("changes", changes).items():
-            for row, sign in self._with_signs(name, value):
+            # Rows come and go in their order: of what is said of one row, the last counts.
+            for row, sign in dict(self._with_signs(name, value)).items():
                 (come if sign > 0 else gone).setdefault(name, []).append(row)
         return Edit(gone, come)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 
 from emberlog.diagnostics import UsageError
 from emberlog.source import Source
-from emberlog.syntax.nodes import Program, Rule
+from emberlog.syntax.nodes import Attribute, Declaration, Program, Rule
 from emberlog.syntax.parser import parse
 from emberlog.syntax.printer import show
+from emberlog.types import Column
 
 
 def heads_of(text: Source) -> set[str]:
@@ -30,6 +32,15 @@ def without_rules(program: Program, text: Source) -> Program:
             raise UsageError(f"the program has no rule `{show(rule)}`", fix="a rule is removed as it was written")
         items.remove(rule)
     return replace(program, items=tuple(items))
+
+
+def with_declarations(program: Program, relations: Mapping[str, Sequence[Column]]) -> Program:
+    """The program with declarations of more relations."""
+    made = [
+        Declaration(name, tuple(Attribute(column.name, str(column.type)) for column in columns))
+        for name, columns in sorted(relations.items())
+    ]
+    return replace(program, items=(*program.items, *made))
 
 
 def difference(old: Program, new: Program) -> str:

@@ -28,8 +28,8 @@ class Script:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._delete: dict[str, list[Row]] = {}
-        self._insert: dict[str, list[Row]] = {}
+        self._delete: dict[str, dict[Row, None]] = {}  # rows in the order in which they came
+        self._insert: dict[str, dict[Row, None]] = {}
 
     @property
     def waits(self) -> bool:
@@ -61,15 +61,15 @@ class Script:
         """Applies the rows that wait, as one change."""
         insert, delete = self._insert, self._delete
         self._insert, self._delete = {}, {}
-        yield from self._told(self._view.apply(insert=insert, delete=delete))
+        come, gone = ({name: list(rows) for name, rows in waiting.items()} for waiting in (insert, delete))
+        yield from self._told(self._view.apply(insert=come, delete=gone))
 
     def _wait(self, sign: str, text: str) -> None:
         """Takes in rows; of what is said of one row, the last counts."""
         for name, row in self._rows(text):
             come, go = (self._insert, self._delete) if sign == "+" else (self._delete, self._insert)
-            come.setdefault(name, []).append(row)
-            if row in go.get(name, ()):
-                go[name].remove(row)
+            come.setdefault(name, {})[row] = None
+            go.get(name, {}).pop(row, None)
 
     def _rows(self, text: str) -> Iterator[tuple[str, Row]]:
         for item in parse(Source("<script>", text if text.endswith(".") else f"{text}.")).items:

@@ -24,7 +24,7 @@ from emberlog.maintain.ordinary import Ordinary
 from emberlog.maintain.placement import Placement
 from emberlog.maintain.program import ViewProgram
 from emberlog.maintain.report import NOTHING, ChangeStats
-from emberlog.maintain.rules import difference
+from emberlog.maintain.rules import difference, with_declarations
 from emberlog.maintain.state import State, first_state, next_state
 from emberlog.maintain.store import Row
 from emberlog.schedule.interface import Scheduler
@@ -190,10 +190,14 @@ class Versions:
         self, program: Program, added: frozenset[str], given: Mapping[str, Iterable[Row]] | None = None
     ) -> tuple[Version, set[str]]:
         """The version with the rules of another program, and the inputs that are new in it. These get the given rows,
-        or those of their sources."""
+        or those of their sources. An input that no rule reads any more is declared, and keeps its rows."""
         old, setting = self.now.state, self._setting
         known = {name: old.program.signatures[name].columns for name in old.program.inputs}
         compiled = setting.compile(program, known, added)
+        unread = {name: columns for name, columns in known.items() if name not in compiled.inputs}
+        if unread:
+            program = with_declarations(program, unread)
+            compiled = setting.compile(program, known, added)
         for name in known.keys() & compiled.inputs.keys():
             if compiled.signatures[name].columns != known[name]:
                 raise UsageError(f"`{name}` has rows already: its columns cannot change")

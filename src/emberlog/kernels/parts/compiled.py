@@ -18,6 +18,7 @@ from emberlog.kernels.halting import Halt
 from emberlog.kernels.parts.iterations import begin_sums
 from emberlog.kernels.parts.outboxes import Outboxes, OwnerNumber, as_it_is
 from emberlog.kernels.parts.parcels import Rows
+from emberlog.kernels.parts.part import is_endless
 from emberlog.kernels.prepare import Prepared, prepare
 from emberlog.kernels.rounds import EVER, waiting
 from emberlog.kernels.state import State
@@ -53,6 +54,7 @@ class CompiledPart:
         self.end = end
         self.iterations = 0
         self.derivations = 0
+        self.taken = 0  # facts, each time that they were taken up
         self.outboxes = Outboxes(plan.placed, plan.homes, rank, size, owner_number)
         self._state = State(_prepared(plan, encoder, statics, Halt(watch.halted)))
         arrays = self._state.arrays
@@ -74,6 +76,10 @@ class CompiledPart:
 
     def size_of(self, table: str) -> int:
         return self._state.count(table)
+
+    @property
+    def _facts(self) -> int:
+        return sum(self.size_of(table.name) for table in self.plan.program.tables)
 
     @property
     def waiting(self) -> int:
@@ -103,7 +109,7 @@ class CompiledPart:
 
     def take(self, least: float = 0.0) -> Work:
         self.iterations += 1
-        if self.iterations > self.watch.most_rounds * self.size:
+        if is_endless(self.iterations, self.taken, self._facts, self.plan, self.watch.most_rounds * self.size):
             self.watch.failed(2)
         aside = self._set_aside(least) if least else {}
         deltas = np.zeros(2, np.int64)
@@ -114,7 +120,8 @@ class CompiledPart:
             self.watch.failed(self._state.figure("fail"))
         self.derivations += self._state.figure("work")
         self._post()
-        self.watch.look(sum(self.size_of(table.name) for table in self.plan.program.tables))
+        self.taken += int(deltas[0])
+        self.watch.look(self._facts)
         return Work(int(deltas[0]), self._state.figure("work"))
 
     def _post(self) -> None:

@@ -25,6 +25,7 @@ from emberlog.kernels.parts.parcels import Rows
 from emberlog.kernels.watch import Watch
 from emberlog.workers.part import Parcel, Part, Work
 
+SMALL_CHANGES = 16  # iterations for a round of an iteration that hands on changes
 FILLED = 16  # codes for each fact: an array of them takes 128 bytes a fact
 
 
@@ -39,6 +40,14 @@ def restore_tables(tables: Mapping[str, Facts], state: Mapping[str, Column], pre
     for number, table in enumerate(tables.values()):
         own = f"{prefix}{number}/"
         table.restore({name.removeprefix(own): state[name] for name in state if name.startswith(own)})
+
+
+def is_endless(iterations: int, taken: int, facts: int, plan: WorkerPlan, most: int) -> bool:
+    """True if a part made more iterations than `most` rounds of it would be. Iterations of workers that do not go by
+    rounds may take up few facts each: where values replace each other, as many must have been taken up, too. Changes of
+    an iteration get smaller and smaller, and are handed on one by one where workers are not in step."""
+    rounds = most * SMALL_CHANGES if plan.program.mode == "accumulate" else most
+    return iterations > rounds and not (plan.condenses and taken <= rounds * facts)
 
 
 class EvaluatedPart(Part, Protocol):
@@ -96,6 +105,7 @@ class ComponentPart(Interpreter):
         self.rank = rank
         self.size = size
         self.iterations = 0
+        self.taken = 0  # facts, each time that they were taken up
         self.copied = 0  # of the derivations, those that are copies
         self.outboxes = Outboxes(self.program, plan.homes, rank, size, owner_number)
         self.tables = self._empty_tables()
@@ -129,11 +139,12 @@ class ComponentPart(Interpreter):
 
     def take(self, least: float = 0.0) -> Work:
         self.iterations += 1
-        if self.iterations > self.watch.most_rounds * self.size:
+        if is_endless(self.iterations, self.taken, self.count, self.plan, self.watch.most_rounds * self.size):
             self.watch.failed(2)
         before = self.derivations - self.copied
         small = self._set_aside(least) if least else []
         taken = self.take_up()
+        self.taken += taken
         for table, rows in small:
             table.waits[rows] = True
         self._spread_full_tables()
