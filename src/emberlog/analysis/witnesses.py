@@ -64,6 +64,7 @@ def with_plain_extrema(program: Program, given: Container[str]) -> Program:
     """The program without witnesses of extrema; `given` are the relations that have rows of a source. Raises
     ProgramError for witnesses that have no such form."""
     mistakes = [mistake for rule in _rules(program) for head in rule.heads for mistake in _check_top(head)]
+    mistakes += _check_arguments(program)
     if mistakes:
         raise ProgramError(mistakes)
     items = (made for item in program.items for made in _without_arguments(_with_plain_top(item)))
@@ -153,6 +154,24 @@ def _check_top(head: Atom) -> Iterator[Diagnostic]:
 
 
 # --- extrema ---------------------------------------------------------------------------------------------------------
+
+
+def _check_arguments(program: Program) -> Iterator[Diagnostic]:
+    """A predicate with `arg_min` has it in all its rules: another head has no value that would compare."""
+    heads = [head for rule in _rules(program) for head in rule.heads]
+    first: dict[str, tuple[int, Aggregate]] = {}
+    for head in heads:
+        for place, term in enumerate(head.arguments):
+            if isinstance(term, Aggregate) and term.function in _ARGUMENTS:
+                first.setdefault(head.predicate, (place, term))
+    for head in heads:
+        if head.predicate in first:
+            place, one = first[head.predicate]
+            term = head.arguments[place] if place < len(head.arguments) else None
+            if not isinstance(term, Aggregate) or term.function != one.function:
+                labels = (Label(head.span), Label(one.span, "here it is another"))
+                help = f"all rules of `{head.predicate}` need `{one.function}`: other rows have no value to compare"
+                yield Diagnostic("E0212", f"different aggregates in one column of `{head.predicate}`", labels, help)
 
 
 def _is_pair(term: Term) -> bool:
