@@ -11,7 +11,6 @@ import numpy as np
 
 from emberlog.kernels.cache import jit
 from emberlog.kernels.upkeep.indexes import find_row
-from emberlog.kernels.upkeep.inner import inlined
 from emberlog.kernels.upkeep.layout import (
     COUNT,
     CYCLE,
@@ -42,7 +41,7 @@ from emberlog.kernels.upkeep.tables import is_full, link, remember, take_slot
 TABLES = 8  # bits of the number of a table in an item of the heap
 
 
-@inlined
+@jit
 def order_of(word: Any, fold: Any) -> Any:
     """A number that is the smaller the better the value is."""
     if fold == SET:
@@ -59,13 +58,13 @@ def order_of(word: Any, fold: Any) -> Any:
 # --- the heap --------------------------------------------------------------------------------------------------------
 
 
-@inlined
+@jit
 def _before(heap: Any, one: Any, first: Any, second: Any) -> Any:
     """True if an entry comes before one with these two numbers."""
     return heap[one, 0] < first or (heap[one, 0] == first and heap[one, 1] < second)
 
 
-@inlined
+@jit
 def push(control: Any, heap: Any, first: Any, second: Any, item: Any) -> None:
     """Adds an item; there must be room."""
     spot = control[HEAPED]
@@ -83,7 +82,7 @@ def push(control: Any, heap: Any, first: Any, second: Any, item: Any) -> None:
     heap[spot, 2] = item
 
 
-@inlined
+@jit
 def pop(control: Any, heap: Any) -> Any:
     """The item with the smallest numbers, and these; there must be one."""
     size = control[HEAPED] - 1
@@ -112,7 +111,7 @@ def pop(control: Any, heap: Any) -> Any:
 # --- deletes ---------------------------------------------------------------------------------------------------------
 
 
-@inlined
+@jit
 def _is_support(table: Any, slot: Any, buffer: Any, at: Any) -> Any:
     """True if a fact rests on this derivation."""
     rows, _, _, meta = table
@@ -167,7 +166,7 @@ def fall(control: Any, fallen: Any, table: Any, slot: Any, number: Any) -> Any:
 # --- inserts ---------------------------------------------------------------------------------------------------------
 
 
-@inlined
+@jit
 def _write(control: Any, heap: Any, buffer: Any, at: Any, table: Any, slot: Any, item: Any, order: Any) -> None:
     """Gives a fact the value and the support of a derivation, and has it taken up."""
     rows, _, _, meta = table
@@ -180,7 +179,7 @@ def _write(control: Any, heap: Any, buffer: Any, at: Any, table: Any, slot: Any,
     push(control, heap, order, buffer[at, flags + RANK], item)
 
 
-@inlined
+@jit
 def _check_rank(control: Any, rank: Any) -> None:
     """Notes a rank that no chain of facts has: they improve along a cycle, or invent values without end."""
     if rank > control[TOP]:

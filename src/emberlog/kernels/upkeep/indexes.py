@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from emberlog.kernels.cache import jit
 from emberlog.kernels.runtime import mixed
-from emberlog.kernels.upkeep.inner import inlined
 from emberlog.kernels.upkeep.layout import (
     BLOCKS,
     COLUMNS,
@@ -36,7 +36,7 @@ from emberlog.kernels.upkeep.layout import (
 )
 
 
-@inlined
+@jit
 def head_of(meta: Any, base: Any, source: Any, at: Any) -> Any:
     """Where in the arena the entries of a key begin; -1 for a key outside of a dense index."""
     if meta[base + DENSE]:
@@ -51,7 +51,7 @@ def head_of(meta: Any, base: Any, source: Any, at: Any) -> Any:
     return meta[base + HEADS] + np.int64(code & np.uint64(meta[base + HEAD_ROOM] - 1))
 
 
-@inlined
+@jit
 def is_same(rows: Any, slot: Any, meta: Any, base: Any, source: Any, at: Any) -> Any:
     """True if a row has the key of another one."""
     for i in range(meta[base + KEYS]):
@@ -64,7 +64,7 @@ def is_same(rows: Any, slot: Any, meta: Any, base: Any, source: Any, at: Any) ->
 # --- the index of keys -----------------------------------------------------------------------------------------------
 
 
-@inlined
+@jit
 def find_row(table: Any, source: Any, at: Any) -> Any:
     """The slot of the row with this key, or -1."""
     rows, arena, _, meta = table
@@ -79,7 +79,7 @@ def find_row(table: Any, source: Any, at: Any) -> Any:
     return slot
 
 
-@inlined
+@jit
 def link_row(table: Any, slot: Any) -> None:
     """Puts a row into the index of keys."""
     rows, arena, _, meta = table
@@ -89,7 +89,7 @@ def link_row(table: Any, slot: Any) -> None:
     arena[head] = slot + 1
 
 
-@inlined
+@jit
 def unlink_row(table: Any, slot: Any) -> None:
     """Takes a row out of the index of keys."""
     rows, arena, _, meta = table
@@ -97,7 +97,7 @@ def unlink_row(table: Any, slot: Any) -> None:
     _unchain(arena, meta, FIRST, head, slot)
 
 
-@inlined
+@jit
 def _unchain(arena: Any, meta: Any, base: Any, head: Any, entry: Any) -> None:
     """Takes an entry out of those that begin at a place of the arena."""
     if meta[base + DENSE]:
@@ -112,7 +112,7 @@ def _unchain(arena: Any, meta: Any, base: Any, head: Any, entry: Any) -> None:
 # --- indexes of blocks -----------------------------------------------------------------------------------------------
 
 
-@inlined
+@jit
 def _find_block(table: Any, base: Any, source: Any, at: Any) -> Any:
     """The number of a key, or -1."""
     rows, arena, _, meta = table
@@ -130,7 +130,7 @@ def _find_block(table: Any, base: Any, source: Any, at: Any) -> Any:
     return entry
 
 
-@inlined
+@jit
 def block_of(table: Any, base: Any, source: Any, at: Any) -> Any:
     """From where to where in the arena the slots of a key are."""
     _, arena, _, meta = table
@@ -142,7 +142,7 @@ def block_of(table: Any, base: Any, source: Any, at: Any) -> Any:
     return low, low + np.int64(arena[block + 1])
 
 
-@inlined
+@jit
 def lacks_room(table: Any, base: Any, source: Any, at: Any) -> Any:
     """True if an index may have no place for one more row."""
     _, arena, _, meta = table
@@ -161,14 +161,14 @@ def lacks_room(table: Any, base: Any, source: Any, at: Any) -> Any:
     return np.int64(arena[block + 1]) == np.int64(1) << size and _no_block(meta, base, size + 1)
 
 
-@inlined
+@jit
 def _no_block(meta: Any, base: Any, size: Any) -> Any:
     """True if there is no free block of a size class, and no room for one."""
     full = meta[base + POOL_USED] + (np.int64(1) << np.int64(size)) > meta[base + POOL_ROOM]
     return meta[base + LISTS + size] == 0 and full
 
 
-@inlined
+@jit
 def _take_block(arena: Any, meta: Any, base: Any, size: Any) -> Any:
     """The start of a free block of a size class."""
     start = meta[base + LISTS + size] - 1
@@ -180,13 +180,13 @@ def _take_block(arena: Any, meta: Any, base: Any, size: Any) -> Any:
     return start
 
 
-@inlined
+@jit
 def _leave_block(arena: Any, meta: Any, base: Any, start: Any, size: Any) -> None:
     arena[meta[base + POOL] + start] = meta[base + LISTS + size]
     meta[base + LISTS + size] = start + 1
 
 
-@inlined
+@jit
 def _new_key(table: Any, base: Any, slot: Any) -> Any:
     """The number of a key that no row had, with an empty block."""
     rows, arena, _, meta = table
@@ -207,7 +207,7 @@ def _new_key(table: Any, base: Any, slot: Any) -> Any:
     return entry
 
 
-@inlined
+@jit
 def link_slot(table: Any, base: Any, slot: Any) -> None:
     """Puts a row into the block of its key."""
     rows, arena, _, meta = table
@@ -230,7 +230,7 @@ def link_slot(table: Any, base: Any, slot: Any) -> None:
     arena[block + 1] = length + 1
 
 
-@inlined
+@jit
 def unlink_slot(table: Any, base: Any, slot: Any) -> None:
     """Takes a row out of the block of its key; a key without rows goes."""
     rows, arena, _, meta = table

@@ -1,4 +1,4 @@
-"""Functions that are compiled as parts of others, and kept with these."""
+"""The functions of a generated text: compiled as parts of its `run`, and kept with it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,8 @@ from emberlog.kernels.cache import COMPILES
 
 def inner(function: Callable[..., Any]) -> Any:
     """A function that compiled loops of the same text call."""
-    return _compiled(function, forceinline=False)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """A function that becomes part of those that call it: a call would count the references to all arrays."""
-    return _compiled(function, forceinline=True)
-
-
-def _compiled(function: Callable[..., Any], forceinline: bool) -> Any:
     if not COMPILES:
         return function
     import numba
 
-    return numba.njit(nogil=True, error_model="numpy", forceinline=forceinline)(function)
+    return numba.njit(nogil=True, error_model="numpy")(function)

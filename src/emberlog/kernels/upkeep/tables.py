@@ -19,11 +19,10 @@ from emberlog.kernels.upkeep.indexes import (
     unlink_row,
     unlink_slot,
 )
-from emberlog.kernels.upkeep.inner import inlined
 from emberlog.kernels.upkeep.layout import COUNT, FIRST, FREE, IN_LOG, INDEX, INDEXES, LOGGED, NEW, OLD, USED, WIDTH
 
 
-@inlined
+@jit
 def is_full(table: Any, source: Any, at: Any) -> Any:
     """True if there may be no room for one more row."""
     rows, _, log, meta = table
@@ -35,7 +34,7 @@ def is_full(table: Any, source: Any, at: Any) -> Any:
     return False
 
 
-@inlined
+@jit
 def take_slot(table: Any) -> Any:
     rows, _, _, meta = table
     slot = meta[FREE] - 1
@@ -68,7 +67,7 @@ def let_go(table: Any, slot: Any) -> None:
     meta[FREE] = slot + 1
 
 
-@inlined
+@jit
 def remember(table: Any, slot: Any) -> None:
     """Copies a row to the log, which must have room, unless it is there."""
     rows, _, log, meta = table
@@ -133,7 +132,7 @@ def has_row(table: Any, source: Any, at: Any) -> Any:
     return slot >= 0 and table[0][slot, table[3][WIDTH]] & NEW != 0
 
 
-@inlined
+@jit
 def has_any(table: Any, base: Any, source: Any, at: Any, mask: Any) -> Any:
     """True if a row with the key of an index has one of these flags."""
     rows, arena, _, meta = table
