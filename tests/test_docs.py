@@ -38,11 +38,13 @@ def programs() -> list[tuple[str, str]]:
 
 
 def examples() -> list[Any]:
-    """The programs of the reference that say what they give."""
-    text = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-    return [
-        pytest.param(*found.groups(), id=str(text.count("\n", 0, found.start()))) for found in EXAMPLE.finditer(text)
-    ]
+    """The programs of the reference and the cookbook that say what they give."""
+    found = []
+    for page in ("language", "cookbook"):
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        for match in EXAMPLE.finditer(text):
+            found.append(pytest.param(*match.groups(), id=f"{page}:{text.count(chr(10), 0, match.start()) + 1}"))
+    return found
 
 
 @pytest.mark.parametrize(("program", "rows"), examples())
@@ -80,6 +82,11 @@ def test_the_page_about_goals_runs_and_prints_what_it_says() -> None:
 
 def test_the_page_on_functions_runs_and_prints_what_it_says() -> None:
     run_snippets("docs/functions.md")
+
+
+@pytest.mark.parametrize("page", ["placement", "tables"])
+def test_pages_about_tables_run_and_print_what_they_say(page: str) -> None:
+    run_snippets(f"docs/{page}.md")
 
 
 def test_the_page_on_maintenance_runs_and_prints_what_it_says() -> None:
