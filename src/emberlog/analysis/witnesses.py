@@ -167,8 +167,8 @@ def _check_arguments(program: Program) -> Iterator[Diagnostic]:
     for head in heads:
         if head.predicate in first:
             place, one = first[head.predicate]
-            term = head.arguments[place] if place < len(head.arguments) else None
-            if not isinstance(term, Aggregate) or term.function != one.function:
+            other = head.arguments[place] if place < len(head.arguments) else None
+            if not isinstance(other, Aggregate) or other.function != one.function:
                 labels = (Label(head.span), Label(one.span, "here it is another"))
                 help = f"all rules of `{head.predicate}` need `{one.function}`: other rows have no value to compare"
                 yield Diagnostic("E0212", f"different aggregates in one column of `{head.predicate}`", labels, help)
