@@ -22,6 +22,7 @@ from emberlog.cli.bench import commands as bench_commands
 from emberlog.cli.generate import generate
 from emberlog.cli.maintain import maintain
 from emberlog.cli.papers import papers
+from emberlog.cli.repl import repl
 from emberlog.cli.schedule import commands as schedule_commands
 from emberlog.cli.streams import OutputClosed, flush_output, guarded_streams
 from emberlog.deadline import COMPILER
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.command("generate")(generate)
 app.command("maintain")(maintain)
 app.command("papers")(papers)
+app.command("repl")(repl)
 app.add_typer(bench_commands, name="bench")
 app.add_typer(schedule_commands, name="schedule")
 
