@@ -24,9 +24,8 @@ def told(session: Repl, *lines: str) -> list[str]:
 
 
 def test_rules_add_up_and_goals_are_answered(session: Repl) -> None:
-    assert (
-        told(session, "arc(1, 2). arc(2, 3).", "tc(X, Y) <- arc(X, Y).", "tc(X, Y) <-", "  tc(X, Z), arc(Z, Y).") == []
-    )
+    told(session, "arc(1, 2). arc(2, 3).", "tc(X, Y) <- arc(X, Y).")
+    assert told(session, "tc(X, Y) <-", "  tc(X, Z), arc(Z, Y).") == []
     *rows, last = told(session, "?- tc(1, Y).")
     assert rows == ["1\t2", "1\t3"] and last.startswith("2 rows in ")
     assert told(session, ":list")[-1] == "tc(X, Y) :- tc(X, Z), arc(Z, Y)."

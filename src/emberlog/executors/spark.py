@@ -69,8 +69,10 @@ class SparkExecutor(Executor):
 
     def __init__(self, session: Any, compiled: Compiled, options: Options, scratch: Path) -> None:
         # What Spark keeps in its Java process is Spark's; the rest of this machine is shared by driver and tasks.
-        budget = Budget.of(options.memory, reserved=heap_of(session))
-        super().__init__(compiled, options.workers or slots_of(session), options, scratch, budget)
+        with options.clock.step("look at the session"):
+            budget = Budget.of(options.memory, reserved=heap_of(session))
+            workers = options.workers or slots_of(session)
+        super().__init__(compiled, workers, options, scratch, budget)
         self.session = session
         self.engine = SparkEngine(session)
         self.sql = SqlEvaluator(self.engine, self.plan.rules, self.meter)
