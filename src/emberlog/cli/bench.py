@@ -187,6 +187,16 @@ def maintain(
 
 
 @commands.command()
+def views(
+    quick: Annotated[bool, typer.Option("--quick", help="Small data: does it all run?")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table (else out/bench).")] = None,
+) -> None:
+    """Views against runs of their programs: many relations, closures, same generation; one row, and batches."""
+    target = _target(out)
+    _tell(from_checkout("views").run(target, quick, _say))
+
+
+@commands.command()
 def coordination(
     simulate: Annotated[bool, typer.Option("--simulate", help="Under a simulated clock, for any number.")] = False,
     costs: Annotated[
