@@ -51,6 +51,10 @@ class Counted:
     def waiting(self) -> int:
         return int(self.rounds > 0)
 
+    @property
+    def left(self) -> float:
+        return float(self.rounds)
+
     def put(self, parcel: Parcel) -> None:
         raise AssertionError("nothing is sent")
 
@@ -87,6 +91,7 @@ def _measured(transport: str, quick: bool) -> Talk:
         ]
         for process in processes:
             process.start()
+        theirs.close()  # so that processes that fail are not waited for
         try:
             megabytes, seconds = ours.recv()
         finally:
