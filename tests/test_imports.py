@@ -67,7 +67,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "why": RUNNING | {"explain"},
     "result": RUNNING | {"relation", "why"},
     "maintain": RUNNING | {"asked", "compiled", "explain", "relation", "result", "schedule", "why"},
-    "engine": PUBLIC | {"maintain", "schedule"},
+    "views": PUBLIC | {"maintain", "schedule"},
+    "engine": PUBLIC | {"maintain", "schedule", "views"},
     "notebook": PUBLIC,
     "cli": PUBLIC | {"generate", "loading", "maintain", "schedule"},
 }

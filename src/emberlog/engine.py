@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,18 +56,14 @@ if TYPE_CHECKING:
     from emberlog.data.sources import Source
     from emberlog.executors.base import Executor, Options
     from emberlog.explain.report import Plan
-    from emberlog.maintain.placement import Placement
-    from emberlog.maintain.program import ViewProgram
     from emberlog.maintain.view import View
     from emberlog.progress import ProgressFunction
     from emberlog.result import LiveRun, Result
     from emberlog.store.kept import Kept
 
 EXECUTORS = ("spark", "local")
-EMPTY_BASE = "W0202"  # a base relation has no rows: that of a view gets them later
 PLACEMENTS = ("auto", "local", "spark")
 EVALUATORS = ("auto", "sql", "kernel")
-TASKS_AT_ONCE = 4  # of a view on Spark: more of them wait for the same cores
 
 
 @dataclass(frozen=True)
@@ -624,7 +620,7 @@ class Engine:
 
     def maintain(
         self,
-        text: str,
+        text: str | Program,
         scheduler: str = "hybrid",
         params: Params | None = None,
         *,
@@ -648,106 +644,24 @@ class Engine:
         On the spark executor the view is kept in the driver if there is room for it; else, or with `placement="spark"`,
         its relations are Parquet files of Spark, and its tasks Spark's queries.
         """
-        program = parse(_program(text))
-        return self.maintain_program(
-            program,
-            scheduler,
-            params,
-            path=path,
-            change_rules=change_rules,
-            placement=placement,
-            facts_dir=facts_dir,
-            limits=limits,
-            warnings=warnings,
-        )
-
-    def maintain_program(
-        self,
-        program: Program,
-        scheduler: str = "hybrid",
-        params: Params | None = None,
-        *,
-        path: str | Path | None = None,
-        change_rules: bool = False,
-        placement: str = "auto",
-        facts_dir: str | Path | None = None,
-        limits: Limits | Mapping[str, float] | None = None,
-        warnings: Notices | None = None,
-    ) -> View:
-        from emberlog.maintain.durable.folder import Folder
-        from emberlog.maintain.ordinary import Ordinary
-        from emberlog.maintain.program import view_of
-        from emberlog.maintain.versions import Setting as ViewSetting
-        from emberlog.maintain.view import View
-        from emberlog.schedule.interface import scheduler as scheduler_of
+        from emberlog.views import open_view
 
         self._check_open()
-        given, tell, order = _params(params), self._tell(warnings), scheduler_of(scheduler)
-        folder = None if facts_dir is None else path_of(facts_dir, "facts_dir")
-
-        def options() -> Options:
-            return self._options("auto", placement, limits, None, {}, Clock())
-
-        sources = {**self._all_sources(program, folder), **_list_sources(given)}
-        if self.executor == "spark":
-            from emberlog.maintain.spark.placement import opened_sources
-
-            sources = opened_sources(sources, self.spark)
-
-        def compile_view(
-            program: Program, known: Mapping[str, tuple[Column, ...]], added: Collection[str]
-        ) -> ViewProgram:
-            program = with_functions(program, self._functions)
-            unknown = {name: source for name, source in sources.items() if name not in known}
-            catalog = {**self._whole_catalog(program, unknown, given, options()), **known}
-            checked = check(program, catalog, given, require_sources=False)
-            about = [found for found in (*checked.warnings, *self._shadowed(checked)) if found.code != EMPTY_BASE]
-            tell_of_program(about, tell)
-            return view_of(program, checked, added)
-
-        @contextmanager
-        def working() -> Iterator[None]:
-            self._check_open()
-            how = options()
-            with self._working(how), how.deadline.enforced("maintaining a view"):
-                yield
-
-        def warn(message: str) -> None:
-            tell_of_data([warning("W0800", message)], tell)
-
-        def place(compiled: ViewProgram) -> Placement:
-            return self._placement(compiled, sources, options, path is not None)
-
-        ordinary = Ordinary(options, replace(self._setting(options()), executor="local"), self._scratch_root)
-        setting = ViewSetting(compile_view, ordinary, given, working, place, warn)
-        files = None if path is None else Folder(path_of(path, "path"))
-        view = View(program, sources, setting, order, files, change_rules)
+        program, given = _parsed(text), _params(params)
+        facts = None if facts_dir is None else path_of(facts_dir, "facts_dir")
+        view = open_view(
+            self,
+            program,
+            scheduler,
+            {**self._all_sources(program, facts), **_list_sources(given)},
+            given,
+            None if path is None else path_of(path, "path"),
+            change_rules,
+            lambda: self._options("auto", placement, limits, None, {}, Clock()),
+            self._tell(warnings),
+        )
         self._runs.add(view)
         return view
-
-    def _placement(
-        self, compiled: ViewProgram, sources: Mapping[str, Source], options: Callable[[], Options], durable: bool
-    ) -> Placement:
-        """Where a view is kept, and its tasks run."""
-        from emberlog.maintain.ordinary import Ordinary
-        from emberlog.maintain.placement import InDriver
-
-        how = options()
-        setting, widths = self._setting(how), {name: len(compiled.signatures[name].columns) for name in compiled.inputs}
-        why = "placement=spark" if how.placement == "spark" else ""
-        if self.executor == "spark":
-            from emberlog.maintain.spark.placement import OnSpark, too_large
-            from emberlog.memory import Budget
-
-            if how.placement == "auto":
-                why = too_large(sources, widths, Budget.of(how.memory))
-        if not why:
-            local = Ordinary(options, replace(setting, executor="local"), self._scratch_root)
-            return InDriver(local, how.limits, self._spark)
-        if durable:
-            raise UsageError(f"a view with a path is kept in the driver ({why})", fix='placement="local", or no path')
-        folder = Path(tempfile.mkdtemp(prefix="emberlog-view-", dir=self._scratch_root()))
-        return OnSpark.of(Ordinary(options, setting, self._scratch_root), self.spark, folder, why, TASKS_AT_ONCE)
 
     # --- looking, without running --------------------------------------------------------------------------------
 
@@ -763,7 +677,7 @@ class Engine:
 
     def explain(
         self,
-        text: str,
+        text: str | Program,
         params: Params | None = None,
         evaluator: str = "auto",
         placement: str = "auto",
@@ -774,20 +688,7 @@ class Engine:
     ) -> Plan:
         """How the program would be evaluated with these options, which are those of `run`: text by `str()`, HTML in a
         notebook, a picture by `to_svg()`."""
-        program = parse(_program(text))
-        return self.explain_program(program, params, evaluator, placement, naive, warnings=warnings, **options)
-
-    def explain_program(
-        self,
-        program: Program,
-        params: Params | None = None,
-        evaluator: str = "auto",
-        placement: str = "auto",
-        naive: bool = False,
-        *,
-        warnings: Notices | None = None,
-        **options: Any,
-    ) -> Plan:
+        program = _parsed(text)
         from emberlog.explain.report import Plan
 
         how = self._options(evaluator, placement, None, None, options, Clock())

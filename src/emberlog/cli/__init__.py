@@ -249,7 +249,7 @@ def explain(
     with Engine(executor=executor, warnings=chosen(warnings)) as engine:
         if functions is not None:
             engine.functions_from(functions)
-        plan = engine.explain_program(
+        plan = engine.explain(
             parse(read_program(program)),
             _params(param),
             evaluator,

@@ -52,7 +52,7 @@ def maintain(
     asks = script is None and sys.stdin.isatty()
     limits = {name: value for name, value in (("rows", rows), ("seconds", seconds)) if value is not None}
     with Engine(executor="local", limits=limits or None, warnings=chosen(warnings)) as engine:
-        view = engine.maintain_program(
+        view = engine.maintain(
             parse(read_program(program)),
             scheduler,
             _params(param),

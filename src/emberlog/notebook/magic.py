@@ -90,7 +90,7 @@ class Magic:
         if "--check" in options or "--explain" in options:
             program, params = session.prepare(text, names)
             engine = session.engine
-            return engine.check(program, params) if "--check" in options else engine.explain_program(program, params)
+            return engine.check(program, params) if "--check" in options else engine.explain(program, params)
         result = session.run(text, names) if text.strip() else None
         if result is None:
             return None
