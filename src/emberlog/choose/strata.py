@@ -139,7 +139,7 @@ class Choice:
             case "loops":
                 return f"kernel: {self._loops}"
             case "workers":
-                return f"kernel: {self.setting.workers or 'several'} workers over columns, {self.why}"
+                return f"kernel: {self.setting.workers or 'several'} workers that share it out, {self.why}"
 
     @property
     def _loops(self) -> str:
