@@ -42,3 +42,10 @@ def test_maintained_equals_recomputed(drawn: tuple[Case, list[Step]]) -> None:
 @given(sequences(ANY))
 def test_maintained_equals_recomputed_in_thousands(drawn: tuple[Case, list[Step]]) -> None:
     assert_maintained(*drawn)
+
+
+def test_goals_of_a_view_may_have_conditions() -> None:
+    with emberlog.Engine(executor="local") as engine:
+        view = engine.maintain("tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), arc(Z, Y). p(X) <- n(X).")
+        view.apply(insert={"arc": [(1, 2), (2, 3)], "n": [(2,)]})
+        assert view.query("tc(X, Y), n(X)").rows() == [(2, 3)]

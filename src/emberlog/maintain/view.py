@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 from weakref import finalize
 
 from emberlog.analysis.check import check
+from emberlog.analysis.names import mentioned
 from emberlog.asked import goals_as_rules
 from emberlog.data.paths import path_of
 from emberlog.data.sources import Source
@@ -140,7 +141,7 @@ class View:
         return len(self._columns)
 
     def query(self, goal: str) -> Relation:
-        """The rows of a relation of this view that match a goal such as `tc(1, Y)`."""
+        """The rows of a relation of this view that match a goal such as `tc(1, Y)` or `tc(X, Y), wanted(X)`."""
         if not isinstance(goal, str):
             raise UsageError(f"a goal is a text, not {type(goal).__name__}", fix='query("tc(1, Y)")')
         with self._lock:
@@ -148,9 +149,11 @@ class View:
             name = asked.atom.predicate
             relation = self[name]  # raises if there is none
             asking, _ = goals_as_rules(Program((asked,), self._program.bigdatalog))
-            checked = check(asking, {name: relation.schema}, self._setting.params)
+            read = {other: self[other] for other in mentioned(asking) if other in self._state.relations}
+            schemas = {other: found.schema for other, found in read.items()}
+            checked = check(asking, schemas, self._setting.params)
             (component,) = (part for part in checked.components if part.rules)
-            rows = {name: self._state.relations[name].given}
+            rows = {other: self._state.relations[other].given for other in read}
             (answer,) = self._setting.ordinary.evaluate(checked, component, rows).values()
             return Relation(name, relation.schema, RowsHolder(relation.schema, frozenset(answer)))
 
