@@ -592,7 +592,8 @@ class Engine:
         """The columns of the sources; None where the program has to tell them, or does not mention the source."""
         from emberlog.executors.schemas import columns_of_source
 
-        named, known, unread = mentioned(program), declared(program), unread_columns(program)
+        with deadline.enforced("checking the program"):
+            named, known, unread = mentioned(program), declared(program), unread_columns(program)
         session = None if self.executor == "local" else lambda: self._session(clock)
         return {
             name: columns_of_source(name, source, session, name in known, deadline, unread.get(name, ()))
@@ -608,11 +609,13 @@ class Engine:
         from emberlog.executors.usage import columns_by_use
 
         catalog = self._catalog(program, sources, options.clock, options.deadline)
-        open_names = mentioned(program) - declared(program)
-        unknown = [name for name, columns in catalog.items() if columns is None and name in open_names]
-        if not unknown:
+        if None not in catalog.values():
             return catalog
         with options.deadline.enforced("checking the program"):
+            open_names = mentioned(program) - declared(program)
+            unknown = [name for name, columns in catalog.items() if columns is None and name in open_names]
+            if not unknown:
+                return catalog
             loose = check(program, catalog, params, naive=True, require_sources=False)
         return {**catalog, **columns_by_use(loose, unknown)}
 

@@ -230,7 +230,7 @@ def test_a_join_over_a_large_result_goes_through_in_pieces(rule: str, monkeypatc
     monkeypatch.setattr(duck, "ROW", 10_000)  # as if rows were large
     with emberlog.Engine(executor="local", workers=2, memory="200MB") as engine:
         flow(engine, 40, 40_000)
-        result = engine.run(FLOW + rule + OUTPUT, evaluator="kernel")
+        result = engine.run(FLOW + rule + OUTPUT, evaluator="kernel", strata="sql")
         found = result["move_error"].to_arrow()
         assert found.num_rows == result["move_error"].count() == expected(40, 40_000) - 40
         assert found.group_by(found.column_names).aggregate([]).num_rows == found.num_rows
@@ -287,7 +287,7 @@ def test_too_little_memory_for_duckdb_is_a_limit_with_advice(monkeypatch: pytest
     with emberlog.Engine(executor="local", memory="400MB", workers=2) as engine:
         flow(engine, 40, 40_000)
         with pytest.raises(emberlog.LimitError) as caught:
-            engine.run(FLOW + ERRORS[0], evaluator="kernel")
+            engine.run(FLOW + ERRORS[0], evaluator="kernel", strata="sql")
     assert "DuckDB needs 256.0 MiB more than" in caught.value.message and "400.0 MB" in caught.value.message
     assert "allow more with memory=" in (caught.value.fix or "")
     assert caught.value.exit_code == 3 and tried == [duck.MOST_PIECES]

@@ -97,8 +97,8 @@ BEST = "d(X,Y,min<D>) <- arc(X,Y), D = X + Y. d(X,Y,min<D>) <- d(X,Z,A), d(Z,Y,B
 FROM = "s(0). t(S,X,Y) <- s(S), arc(X,Y). t(S,X,Y) <- t(S,X,Z), t(S,Z,Y)."
 THREE = "p(X) <- arc(X,_). p(X) <- p(Y), arc(A,B), arc(C,D), arc(E,F), X = A * B * C * D * E * F * Y, X < 0."
 VISITED: dict[str, tuple[str, dict[str, Any], int, int]] = {
-    "hashed rows that are derived": (SCAN.format("> -1"), {"storage": "hash"}, 300, 5),
-    "hashed rows that match nothing": (SCAN.format("< -1"), {"storage": "hash"}, 20_000, 4),
+    "hashed rows that are derived": (SCAN.format("> -1"), {"storage": "hash"}, 2000, 5),
+    "hashed rows that match nothing": (SCAN.format("< -1"), {"storage": "hash"}, 2000, 1000),
     "one fact": (THREE, {"storage": "hash"}, 3000, 1),
     "dense": (BOTH, {"storage": "loops"}, 2000, 500),
 }
@@ -107,6 +107,12 @@ SLOWLY_COMPILED: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "unordered minima": (BEST, {"storage": "loops", "ordered": False}, 2000, 500),
     "one pivot": (FROM, {"storage": "loops"}, 2000, 500),
 }
+
+
+def arcs(size: int, degree: int) -> pa.Table:
+    """So many nodes, each with arcs to so many others."""
+    rows = np.arange(size * degree)
+    return pa.table({"x": rows // degree, "y": (rows // degree * 7 + rows % degree * 3 + 1) % size})
 
 
 @pytest.mark.parametrize(
@@ -119,9 +125,7 @@ SLOWLY_COMPILED: dict[str, tuple[str, dict[str, Any], int, int]] = {
 def test_seconds_while_rows_are_visited(text: str, how: dict[str, Any], size: int, degree: int) -> None:
     with engine() as made:
         made.run(text, evaluator="kernel", **how)  # compiles the loops
-        rows = np.arange(size * degree)
-        arc = pa.table({"x": rows // degree, "y": (rows // degree * 7 + rows % degree * 3 + 1) % size})
-        made.register("arc", arc)
+        made.register("arc", arcs(size, degree))
         began = time.monotonic()
         with pytest.raises(emberlog.LimitError, match=r"limit of 1\.5 seconds"):
             made.run(text, evaluator="kernel", limits={"seconds": 1.5}, **how)
@@ -132,7 +136,7 @@ def test_cancelled_while_rows_are_visited() -> None:
     with engine() as made:
         text = SCAN.format("< -1")
         made.run(text, evaluator="kernel", storage="hash")
-        made.register("arc", [(i, (i * 7 + k) % 20_000) for i in range(20_000) for k in range(4)])
+        made.register("arc", arcs(2000, 1000))
         threading.Timer(1, made.cancel).start()
         began = time.monotonic()
         with pytest.raises(emberlog.CancelledError):

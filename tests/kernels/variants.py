@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any, cast
 from unittest import mock
 
@@ -91,7 +92,7 @@ def in_every_way(ways: Mapping[str, Choices] = WAYS) -> Iterator[list[str]]:
         choices: Choices,
         *more: Any,
     ) -> Evaluated:
-        base = real(program, statics, exits, watch, choices, *more)
+        base = real(program, statics, exits, watch, replace(choices, keep=None), *more)
         done.append(base.how)
         # An iteration ends within a bound of the fixpoint, in each way at another place.
         for way, other in ways.items() if program.mode == "delta" else ():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import emberlog
 from maintain.sequences import Step, assert_maintained, sequences
 from maintain.templates import maintained_templates
 from strategies import (

@@ -196,7 +196,10 @@ def kind_of(term: nodes.Term, kinds: Mapping[str, str]) -> str:
             return "unsigned"
         case nodes.Call("to_decimal"):
             return "decimal"
-        case nodes.Call("+" | "-" | "*", arguments) if "decimal" in (own := [kind_of(a, kinds) for a in arguments]):
+        case nodes.Call("+" | "-" | "*", arguments):
+            own = [kind_of(argument, kinds) for argument in arguments]
+            if "decimal" not in own:
+                return most(own)
             floats = [k == "float" and not isinstance(a, nodes.Constant) for a, k in zip(arguments, own, strict=True)]
             return "float" if any(floats) else "decimal"
         case nodes.Aggregate("avg", arguments):

@@ -145,7 +145,7 @@ def _arguments(atom: nodes.Atom) -> str:
 
 
 def _column(name: str) -> str:
-    return name if name.isidentifier() else write_string(name)
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else write_string(name)
 
 
 def _option(value: str | int | float | bool) -> str:
