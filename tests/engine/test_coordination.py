@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -143,3 +146,17 @@ def test_the_command_line_takes_it(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "tc\t3" in done.output and re.search(r"tc: ssp:2 on 2 workers", done.output)
     assert picture.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_time_limit_ends_compiled_loops_in_their_middle() -> None:
+    rows = np.arange(1_500_000)
+    arc = pa.table({"x": rows // 750, "y": (rows // 750 * 7 + rows % 750 * 3 + 1) % 2000})
+    text = "tc(X, Y) <- arc(X, Y). tc(X, Y) <- tc(X, Z), tc(Z, Y), X * Y + Z < -1."
+    with emberlog.Engine(executor="local", workers=2) as engine:
+        engine.register("arc", [(0, 1), (1, 2)])
+        engine.run(text, coordination="bsp", storage="loops")  # compiles them
+        engine.register("arc", arc)
+        began = monotonic()
+        with pytest.raises(emberlog.LimitError, match=r"limit of 2 seconds"):
+            engine.run(text, coordination="bsp", storage="loops", limits={"seconds": 2})
+        assert monotonic() - began < 2 + 3

@@ -56,7 +56,8 @@ class CompiledPart:
         self.derivations = 0
         self.taken = 0  # facts, each time that they were taken up
         self.outboxes = Outboxes(plan.placed, plan.homes, rank, size, owner_number)
-        self._state = State(_prepared(plan, encoder, statics, Halt(watch.halted)))
+        self._halt = Halt(watch.halted)
+        self._state = State(_prepared(plan, encoder, statics, self._halt))
         arrays = self._state.arrays
         arrays["posted"] = np.zeros(len(self._tables), np.int64)
         arrays |= {"own": np.uint64(rank), "parts": np.uint64(size), "rank": np.uint64(0), "size": np.uint64(1)}
@@ -73,6 +74,9 @@ class CompiledPart:
         return self._state.prepared.tables
 
     # --- as workers see it -----------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        self._halt.set()
 
     def size_of(self, table: str) -> int:
         return self._state.count(table)

@@ -62,7 +62,14 @@ def evaluate_by_workers(
     for part, found in zip(parts, resumed, strict=False):
         part.restore(found.state)
     begins = resumed[0].mode if resumed and auto is not None else mode
-    ran = replace(_run(parts, begins, auto, choices, lambda: watch.look(sum(facts)), keepers, settled), mode=mode)
+
+    def stop() -> None:
+        for part in parts:
+            part.stop()
+
+    with watch.halting(stop):
+        ran = _run(parts, begins, auto, choices, lambda: watch.look(sum(facts)), keepers, settled)
+    ran = replace(ran, mode=mode)
     counts = {table.name: sum(part.size_of(table.name) for part in parts) for table in plan.program.tables}
     watch.look(sum(counts.values()))
     events += [*(found.event for found in resumed[:1]), *(event for keeper in keepers for event in keeper.events)]

@@ -71,6 +71,9 @@ class EvaluatedPart(Part, Protocol):
     def begin(self, start: Rows, first: Rows) -> None:
         """Takes in the facts of the exit rules; of an iteration its first state, and what every round has."""
 
+    def stop(self) -> None:
+        """Ends an iteration that goes on, when another thread calls it; the iteration raises why."""
+
     def size_of(self, table: str) -> int:
         """How many facts of a table this part owns."""
 
@@ -117,6 +120,9 @@ class ComponentPart(Interpreter):
     def count(self) -> int:
         """The facts of the component that this part owns."""
         return sum(self.size_of(table.name) for table in self.plan.program.tables)
+
+    def stop(self) -> None:
+        """The watch is asked often enough to end iterations by itself."""
 
     def size_of(self, table: str) -> int:
         return self.tables[table].count

@@ -67,7 +67,8 @@ class PartWorker(ComponentWorker):
             replaces = self.program.mode == "replace"
             auto = Auto(self.plan.condenses) if self.mode == "auto" and not replaces else None
             mode = "bsp" if replaces else self.mode if resumed is None or auto is None else resumed.mode
-            worker, seconds = self._run(part, mode, auto, links, keeper)
+            with watched.watch.halting(part.stop):
+                worker, seconds = self._run(part, mode, auto, links, keeper)
             how = OVER_COLUMNS if isinstance(part, ComponentPart) else COMPILED
             done = Evaluated(
                 part.encoder,
